@@ -1,5 +1,5 @@
-//! What a simulated packet carries behind its IP header: a TCP segment, or a UDP datagram with a short head of real bytes and
-//! a count of zeros. Payload that nobody reads is a number.
+//! The body of a simulated packet behind its IP header: a TCP segment, or a UDP datagram with a short head of real bytes and a
+//! count of zeros. Payload that is never read is represented by its length.
 
 use crate::tcp::Segment;
 
@@ -20,9 +20,9 @@ pub enum Body {
 /// The payload of a UDP datagram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// The bytes that it begins with.
+    /// The first bytes of the payload.
     pub head: Vec<u8>,
-    /// How many zeros follow them.
+    /// Number of zeros behind them.
     pub zeros: u32,
 }
 
@@ -32,7 +32,7 @@ impl Datagram {
         self.head.len() as u32 + self.zeros
     }
 
-    /// Becomes a payload of `bytes` bytes that begins with `head`; a longer head is cut. The buffer of the old head is reused.
+    /// Sets a payload of `bytes` bytes that begins with `head`; a longer head is cut. The buffer of the old head is reused.
     pub fn set(&mut self, head: &[u8], bytes: u32) {
         let head = &head[..head.len().min(bytes as usize)];
         self.head.clear();
@@ -40,7 +40,7 @@ impl Datagram {
         self.zeros = bytes - head.len() as u32;
     }
 
-    /// Appends all of its bytes.
+    /// Appends all bytes of the payload.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.head);
         bytes.resize(bytes.len() + self.zeros as usize, 0);

@@ -1,6 +1,6 @@
-//! CP-UDP: datagrams with a header of the Coordination Protocol in front (section 3.3.1 of the coordination dissertation). The
-//! aggregation points on the way count the flow as one of its application and measure the path by its packets; the flow itself
-//! sends what its application says and adapts to nothing.
+//! CP-UDP: datagrams that begin with a header of the Coordination Protocol (section 3.3.1 of the coordination dissertation). The
+//! aggregation points on the path count the flow among the flows of its application and measure the path with its packets. The
+//! flow itself sends what its application writes and has no congestion control.
 //!
 //! [`Layer`] writes and reads the header.
 
@@ -13,7 +13,7 @@ use weir_coord::endpoint::Identity;
 use weir_coord::header::Version;
 use weir_coord::seal::Key;
 
-/// The CP transport's number in the header; aggregation points do not look at it.
+/// The CP transport's number in the header; aggregation points ignore it.
 const PROTOCOL: u8 = 2;
 
 /// Parameters of CP-UDP.
@@ -24,11 +24,11 @@ pub struct Parameters {
     #[serde(deserialize_with = "application")]
     #[schemars(range(max = 31))]
     pub application: u8,
-    /// Version of the header: 1, as published, has 20 bytes, 2 has 36.
+    /// Version of the header: version 1, as published, has 20 bytes, version 2 has 36.
     #[serde(deserialize_with = "version")]
     #[schemars(range(min = 1, max = 2))]
     pub version: u8,
-    /// Key that is shared with the aggregation points, 32 hexadecimal digits. It takes version 2.
+    /// Key shared with the aggregation points, 32 hexadecimal digits. With a key, the header is of version 2.
     #[schemars(with = "Option<String>")]
     pub key: Option<Key>,
 }

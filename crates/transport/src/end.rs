@@ -1,11 +1,11 @@
-//! One end of a connection of any transport, as a value: what drivers hold.
+//! One end of a connection of any transport, as the value that drivers hold.
 
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::{Body, tcp, udp};
 use weir_base::{Ecn, Time};
 
-/// An endpoint of any transport. TCP and UDP are dispatched without an indirect call, and the tag is a byte of its own, which is
-/// read quicker than one that is hidden in a variant.
+/// An endpoint of any transport. TCP and UDP are dispatched without an indirect call. The tag has a byte of its own, which is faster
+/// to read than a niche in a variant.
 #[allow(clippy::large_enum_variant)]
 #[repr(u8)]
 pub enum End {

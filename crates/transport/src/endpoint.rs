@@ -1,36 +1,36 @@
-//! One end of a connection of any transport, as its driver sees it: packets, writes and times go in; packets, reads and the next
-//! time come out. The simulator drives endpoints at its hosts; live, user-space transports are driven over UDP sockets, and
-//! kernel TCP and UDP are sockets instead.
+//! The interface between one end of a connection and its driver, for all transports: packets, writes and times go in; packets,
+//! reads and the time of the next timer come out. The simulator drives endpoints at its hosts; the live engine drives user-space
+//! transports over UDP sockets, and uses kernel sockets for TCP and UDP.
 
 use crate::Body;
 use std::borrow::Cow;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
-/// A stream of a connection. A transport without streams has but one, number 0.
+/// A stream of a connection. A transport without streams has only number 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Stream(pub u32);
 
-/// What an application hands to an endpoint.
+/// Data that an application writes to an endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message<'a> {
     /// Length in bytes, `head` included.
     pub bytes: u64,
-    /// The bytes that it begins with; zeros follow. A transport whose payload nobody reads ignores them.
+    /// The first bytes of the data; zeros follow. A transport that does not carry payload bytes ignores them.
     pub head: &'a [u8],
 }
 
-/// What an application gets from an endpoint.
+/// Data that an application reads from an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Read<'a> {
     /// Length in bytes, `head` included.
     pub bytes: u64,
-    /// The bytes that it begins with, where the transport carries them.
+    /// The first bytes of the data, if the transport carries payload bytes.
     pub head: &'a [u8],
-    /// By when it was to be delivered, where it has a deadline and the transport knows: by this end's clock.
+    /// Deadline of its delivery by this end's clock; `None` if it has none or the transport does not know it.
     pub due: Option<Time>,
 }
 
-/// Which part of an endpoint a state variable belongs to.
+/// The part of an endpoint to which a state variable belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The congestion controller of this number, from 0.
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What records call a state variable of this part. A connection has two controllers at most, which have variables of the same names.
+    /// Name of a state variable of this part in records. A connection has at most two controllers, whose variables have the same names.
     pub fn name_of(self, variable: &'static str) -> Cow<'static, str> {
         match self {
             Part::Controller(0) | Part::Stream(_) => Cow::Borrowed(variable),
@@ -56,7 +56,7 @@ pub struct Sample {
     pub cwnd: u32,
     /// Slow-start threshold in packets; `None` before the first reduction.
     pub ssthresh: Option<u64>,
-    /// Smoothed RTT.
+    /// Smoothed RTT; `None` before the first sample.
     pub srtt: Option<Span>,
     /// Smallest RTT.
     pub min_rtt: Option<Span>,
@@ -76,7 +76,7 @@ pub struct Sample {
     pub acknowledged: Bytes,
 }
 
-/// Events of a connection's sending side so far, each a count.
+/// Numbers of events of a connection's sending side so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Retransmission timeouts.
@@ -87,10 +87,10 @@ pub struct Counts {
     pub undos: u64,
 }
 
-/// One end of a connection. Calls carry the time; it never goes back.
+/// One end of a connection. Calls carry the time, which never decreases.
 pub trait Endpoint: Send {
-    /// The end of another flow whose stream is to be one of this connection; `None` where it cannot be. The driver has such ends send
-    /// until none of them has anything to send, since a call to one may let another go on.
+    /// The end of another flow whose stream joins this connection; `None` if it cannot. The driver calls [`Endpoint::transmit`] of all
+    /// joined ends until none of them has a packet, since a call to one end may enable another one.
     fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<Box<dyn Endpoint>> {
         let _ = (config, setup);
         None
@@ -99,54 +99,54 @@ pub trait Endpoint: Send {
     fn open(&mut self, now: Time);
     /// A packet has arrived, with its codepoint.
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time);
-    /// Writes the next packet that leaves now into `into` and answers its codepoint. The driver calls it until it answers `None`,
-    /// after every other call that may have changed something. `into` may hold an older packet's body.
+    /// Writes the next packet that leaves now into `into` and returns its codepoint. The driver calls it until it returns `None`,
+    /// after every other call that may have changed the state. `into` may hold an older packet's body.
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn>;
-    /// When [`Endpoint::on_timer`] is due; [`Time::NEVER`] when it is not.
+    /// When [`Endpoint::on_timer`] is due; [`Time::NEVER`] without a timer.
     fn next_timer(&self) -> Time;
     /// A deadline has come. May be called early.
     fn on_timer(&mut self, now: Time);
-    /// Whether [`Endpoint::transmit`] would answer `None` and change nothing. `false` is always a correct answer.
+    /// Whether [`Endpoint::transmit`] would return `None` and change nothing. `false` is always correct.
     fn is_quiet(&self) -> bool {
         false
     }
 
-    /// The host's card takes no packet now. Answers whether data that would leave now stays unsent for it, as on Linux; otherwise
-    /// the driver sends what there is, and the card drops it.
+    /// The host's network card accepts no packet now. Returns whether the endpoint keeps its data unsent for this reason, as Linux
+    /// does; otherwise the driver sends the data and the card drops it.
     fn refused(&mut self, now: Time) -> bool {
         let _ = now;
         false
     }
-    /// How many bytes of its data may wait in the host's card before it sends no more (Linux's TCP small queues).
+    /// Bytes of the endpoint's data in the host's network card from which on it sends no more (Linux's TCP small queues).
     fn small_queue(&self) -> u64 {
         u64::MAX
     }
 
-    /// The driver sends no more for now, since [`Endpoint::small_queue`] is reached: the burst is over, and not for want of window.
+    /// The driver sends no more for now, since [`Endpoint::small_queue`] is reached: the burst ends, but not by the window.
     fn throttled(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// The application writes; answers how many bytes there was room for. A datagram is taken whole or not at all.
+    /// The application writes. Returns the number of bytes that the endpoint accepts. A datagram is accepted whole or not at all.
     fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64;
-    /// From now on the application always has data, so that the send buffer stays full: `greedy` tops it up at once, otherwise
-    /// it is filled when a third of it is free. Answers whether the endpoint can do that by itself.
+    /// From now on the application always has data, so that the send buffer stays full. With `greedy` it is refilled at once,
+    /// otherwise when a third of it is free. Returns whether the endpoint can do that by itself.
     fn keep_full(&mut self, stream: Stream, greedy: bool) -> bool {
         let _ = (stream, greedy);
         false
     }
     /// The application reads all that has arrived.
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>));
-    /// The application writes no more to a stream; `None` closes the sending side whole.
+    /// The application writes no more to a stream; `None` closes the whole sending side.
     fn close(&mut self, stream: Option<Stream>, now: Time);
 
     /// Whether the connection is established.
     fn is_open(&self) -> bool;
-    /// Whether the peer has closed and everything that it sent has arrived.
+    /// Whether the peer has closed and all its data has arrived.
     fn finished(&self) -> bool;
-    /// Whether all that was written, the end of the stream included, is acknowledged.
+    /// Whether all written data, the end of the stream included, is acknowledged.
     fn all_acknowledged(&self) -> bool;
-    /// The events of the sending side: cheap enough to be asked after every packet.
+    /// The events of the sending side so far. Cheap enough for a call after every packet.
     fn counts(&self) -> Counts {
         Counts::default()
     }
@@ -154,7 +154,7 @@ pub trait Endpoint: Send {
     fn sample(&self) -> Option<Sample> {
         None
     }
-    /// Reports the internal state of controllers and streams: part, name and value each. Names carry their unit.
+    /// Reports the internal state of controllers and streams as parts, names and values. Names end with their unit.
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         let _ = report;
     }

@@ -3,7 +3,8 @@
 use weir_coord::endpoint::{Endpoint, Identity};
 use weir_coord::header::{Flags, LONGEST, Version};
 
-/// What stands between an application and its UDP socket: it writes the CP header of each datagram and takes it off again.
+/// The layer between an application and its UDP socket: it writes the CP header of each outgoing datagram and removes it from each
+/// arriving one.
 #[derive(Debug)]
 pub struct Layer {
     endpoint: Endpoint,
@@ -11,12 +12,12 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// That of this flow's end.
+    /// The layer of a flow's end.
     pub(crate) fn new(identity: Identity, version: Version) -> Layer {
         Layer { endpoint: Endpoint::new(identity, version, &[]), head: Vec::with_capacity(2 * LONGEST) }
     }
 
-    /// What a datagram begins with whose application's bytes begin with `head`: the CP header, then `head`.
+    /// The first bytes of a datagram whose application's bytes begin with `head`: the CP header, then `head`.
     pub fn seal(&mut self, head: &[u8]) -> &[u8] {
         let length = self.endpoint.header_length();
         self.head.clear();
@@ -26,7 +27,7 @@ impl Layer {
         &self.head
     }
 
-    /// What follows the CP header of a datagram that has arrived; none where the header is missing, another flow's or forged.
+    /// The bytes behind the CP header of an arriving datagram; `None` if the header is missing, forged or of another flow.
     pub fn open<'a>(&mut self, head: &'a [u8]) -> Option<&'a [u8]> {
         let length = self.endpoint.open(head, |_, _| {}).ok()?;
         head.get(length..)

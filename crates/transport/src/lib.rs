@@ -1,5 +1,5 @@
 //! Connections: pure state machines with an explicit clock. Each transport is one module, an [`Endpoint`] and one line in the
-//! registry below; whatever drives an endpoint needs to know nothing else.
+//! registry below; a driver needs to know the [`Endpoint`] trait only.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -27,14 +27,14 @@ pub use settings::{Buffer, RTO_MIN, Settings};
 
 use weir_base::{Bytes, Ecn};
 
-/// What the two ends of a flow's connection are made from, beside the transport's own parameters.
+/// Input to the two ends of a flow's connection, besides the transport's own parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
-    /// What the group asks for; `None` where the transport has no use for any of it.
+    /// The group's settings; `None` if the transport uses none of them.
     pub settings: Option<&'a Settings>,
     /// Whether the application writes datagrams rather than a stream.
     pub datagrams: bool,
-    /// The codepoint of datagrams.
+    /// The ECN codepoint of datagrams.
     pub ecn: Ecn,
     /// Largest IP packet.
     pub mtu: Bytes,
@@ -49,52 +49,52 @@ pub struct Setup<'a> {
 /// A full packet of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FullPacket {
-    /// What it carries for the application.
+    /// Bytes of the application in the packet.
     pub payload: Bytes,
-    /// The length of its IP packet.
+    /// Length of the IP packet.
     pub length: Bytes,
 }
 
-/// What a transport's parameters tell of it.
+/// The properties of a transport that follow from its parameters.
 trait Transport {
-    /// Whether it carries datagrams, or streams.
+    /// Whether it carries datagrams (`true`) or streams (`false`).
     fn carries(&self, datagrams: bool) -> bool;
-    /// The keys of a traffic group that it has a use for.
+    /// The keys of a traffic group that it uses.
     fn keys(&self) -> &'static [&'static str];
-    /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
+    /// Name of the connection that a group's flows share; `None` if the transport has one stream or the group names none.
     fn connection(&self) -> Option<&str> {
         None
     }
-    /// The application of the Coordination Protocol that its packets name.
+    /// Id of the Coordination Protocol's application in its packets; `None` without coordination.
     fn application(&self) -> Option<u8> {
         None
     }
-    /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
+    /// The layer between an application and a UDP socket at one end of flow number `flow`; `None` without a layer.
     fn layer(&self, flow: u64) -> Option<Layer> {
         let _ = flow;
         None
     }
-    /// Bytes that such a layer puts before what the application sends in a datagram.
+    /// Bytes of the layer's header in each datagram; zero without a layer.
     fn layer_header(&self) -> u32 {
         0
     }
-    /// What a full packet of a stream carries, where packets are of at most `mtu` bytes with an IP header of so many; `None` where that
-    /// is not known beforehand.
+    /// A full packet of a stream, if packets are at most `mtu` bytes long, `ip_header` bytes of them the IP header; `None` if its
+    /// size is not known beforehand.
     fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
         let _ = (mtu, ip_header);
         None
     }
-    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
+    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the host that receives it. Neither is
     /// open.
     fn ends(&self, setup: &Setup<'_>) -> [End; 2];
-    /// The same for packets of real bytes, which whoever is on their way could read and make; `None` where there is no randomness.
+    /// The same for packets of real bytes, which others on the path could read or forge; `None` if no randomness is available.
     #[cfg(feature = "seal")]
     fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {
         Some(self.ends(setup))
     }
 }
 
-/// Declares the registry: the configuration enum, and what every transport's parameters tell.
+/// Declares the registry: the configuration enum, and the dispatch to every transport's parameters.
 macro_rules! transports {
     ($($Variant:ident($module:ident) = $name:literal $(($title:literal))? : $summary:literal;)+) => {
         weir_base::registry! {
@@ -125,41 +125,41 @@ transports! {
 }
 
 impl Config {
-    /// Whether it carries datagrams, or streams.
+    /// Whether it carries datagrams (`true`) or streams (`false`).
     pub fn carries(&self, datagrams: bool) -> bool {
         self.transport().carries(datagrams)
     }
-    /// The keys of a traffic group that it has a use for.
+    /// The keys of a traffic group that it uses.
     pub fn keys(&self) -> &'static [&'static str] {
         self.transport().keys()
     }
-    /// The connection that a group's flows share, by its name, where the transport has streams and the group names one.
+    /// Name of the connection that a group's flows share; `None` if the transport has one stream or the group names none.
     pub fn connection(&self) -> Option<&str> {
         self.transport().connection()
     }
-    /// The application of the Coordination Protocol that its packets name.
+    /// Id of the Coordination Protocol's application in its packets; `None` without coordination.
     pub fn application(&self) -> Option<u8> {
         self.transport().application()
     }
-    /// What stands between an application and a UDP socket at one end of the flow of this number, if anything does.
+    /// The layer between an application and a UDP socket at one end of flow number `flow`; `None` without a layer.
     pub fn layer(&self, flow: u64) -> Option<Layer> {
         self.transport().layer(flow)
     }
-    /// Bytes that such a layer puts before what the application sends in a datagram.
+    /// Bytes of the layer's header in each datagram; zero without a layer.
     pub fn layer_header(&self) -> u32 {
         self.transport().layer_header()
     }
-    /// What a full packet of a stream carries, where packets are of at most `mtu` bytes with an IP header of so many; `None` where that
-    /// is not known beforehand.
+    /// A full packet of a stream, if packets are at most `mtu` bytes long, `ip_header` bytes of them the IP header; `None` if its
+    /// size is not known beforehand.
     pub fn full_packet(&self, mtu: Bytes, ip_header: Bytes) -> Option<FullPacket> {
         self.transport().full_packet(mtu, ip_header)
     }
-    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the one that receives it. Neither is
+    /// The two ends of a flow's connection: at the host that sends the flow's data, and at the host that receives it. Neither is
     /// open.
     pub fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
         self.transport().ends(setup)
     }
-    /// The same for packets of real bytes, which are sealed if that is asked for; `None` where there is no randomness for keys.
+    /// The same for packets of real bytes, which are sealed if configured; `None` if no randomness for keys is available.
     #[cfg(feature = "seal")]
     pub fn protected_ends(&self, setup: &Setup<'_>) -> Option<[End; 2]> {
         self.transport().protected_ends(setup)

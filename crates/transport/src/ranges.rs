@@ -1,17 +1,17 @@
-//! Parameters that must lie in a range: read from a lab, a value outside it is an error that says so.
+//! Parameters that must lie in a range: a value of a lab outside its range is an error that names the range.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Reads a value and sees to it that it lies in the range.
+/// Reads a value and checks that it lies in the range.
 pub(crate) fn within<'de, T, D>(deserializer: D, range: RangeInclusive<T>) -> Result<T, D::Error>
 where
     T: Deserialize<'de> + PartialOrd + Display,
     D: Deserializer<'de>,
 {
     let value = T::deserialize(deserializer)?;
-    // Not a number is in no range.
+    // NaN is in no range.
     if range.contains(&value) {
         return Ok(value);
     }

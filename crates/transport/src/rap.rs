@@ -1,10 +1,10 @@
-//! The Rate Adaptation Protocol (Rejaie, Handley and Estrin, INFOCOM 1999) as a transport: the flows that the coordination study
-//! measures against. Every packet is acknowledged; a round trip without loss adds a packet a round trip to the rate, a loss
-//! halves it. Losses of packets that had left before the back-off belong to the same cluster and do not halve it again.
+//! The Rate Adaptation Protocol (Rejaie, Handley and Estrin, INFOCOM 1999) as a transport: the reference flows of the
+//! coordination study. Every packet is acknowledged; a round trip without loss adds a packet a round trip to the rate, a loss
+//! halves the rate. Losses of packets that had left before the back-off belong to the same cluster and do not halve it again.
 //!
-//! An acknowledgement tells of the last 64 packets, so that a lost one does no harm. Round trip time and timeout are Jacobson's
-//! (RFC 6298). The fine-grain signal, the ratio of a fast to a slow average of the round trip time, is off by default and has
-//! the weights of ns-2's implementation (`kfrtt_`, `kxrtt_`).
+//! An acknowledgement covers the last 64 packets, so a lost acknowledgement has no effect. Round trip time and timeout follow
+//! Jacobson (RFC 6298). The fine-grain signal, the ratio of a fast to a slow average of the round trip time, is off by default and
+//! has the weights of ns-2's implementation (`kfrtt_`, `kxrtt_`).
 
 use crate::endpoint::Sample;
 use crate::paced::{Data, Flow, RateControl, Reporter, Writer, micros};
@@ -19,13 +19,13 @@ use weir_base::{Bytes, Ewma, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
-    /// Length of an IP packet; by default, and at most, the path's MTU.
+    /// Length of an IP packet, at most the path's MTU, which is the default.
     pub packet: Option<Bytes>,
-    /// What a loss leaves of the rate.
+    /// Factor by which a loss multiplies the rate.
     #[serde(deserialize_with = "decrease")]
     #[schemars(range(min = 0.1, max = 0.9))]
     pub decrease: f64,
-    /// Whether the fine-grain signal is used.
+    /// Whether the fine-grain signal adapts the rate to the round trip time.
     pub fine_grain: bool,
 }
 
@@ -56,8 +56,8 @@ impl Transport for Parameters {
     }
 }
 
-/// An acknowledgement, 16 bytes behind the kind: the timestamp of the packet that caused it, the highest number that has arrived,
-/// and a bit for each of the 64 numbers up to that one, the lowest bit for the highest number.
+/// An acknowledgement, 16 bytes behind the kind: the timestamp of the packet that caused it, the highest sequence number that has
+/// arrived, and a bit for each of the 64 numbers up to it, the lowest bit for the highest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ack {
     timestamp: u32,
@@ -86,12 +86,12 @@ impl Ack {
     }
 }
 
-/// What a receiver acknowledges.
+/// The receiver's state, from which it acknowledges.
 #[derive(Debug, Default)]
 pub(crate) struct Receiver {
     highest: Option<u32>,
     received: u64,
-    /// Timestamp of the packet that is to be acknowledged.
+    /// Timestamp and arrival time of the packet to be acknowledged.
     due: Option<(u32, Time)>,
 }
 
@@ -122,12 +122,12 @@ impl Reporter for Receiver {
 /// Weights of a new sample in the fast and the slow average of the fine-grain signal.
 const FAST_WEIGHT: f64 = 0.9;
 const SLOW_WEIGHT: f64 = 0.01;
-/// Later packets that make a missing one lost.
+/// Later packets after which a missing packet is lost.
 const LATER: u64 = 3;
-/// Packets a second before the first acknowledgement, and a packet in so many seconds at least.
+/// Packets a second before the first acknowledgement, and the longest gap between packets in seconds.
 const FIRST_RATE: f64 = 1.0;
 const LONGEST_GAP: f64 = 64.0;
-/// Bounds of the timeout, in seconds.
+/// Smallest timeout, and the timeout before the first round trip time, in seconds.
 const LEAST_TIMEOUT: f64 = 0.2;
 const FIRST_TIMEOUT: f64 = 3.0;
 
@@ -137,7 +137,7 @@ pub(crate) struct Sender {
     size: f64,
     decrease: f64,
     fine_grain: bool,
-    /// Bytes a second, before the fine-grain signal.
+    /// The rate in bytes a second, before the fine-grain signal.
     rate: f64,
     /// Smoothed round trip time and its mean deviation, in seconds.
     srtt: Option<(f64, f64)>,
@@ -145,9 +145,9 @@ pub(crate) struct Sender {
     fast: Ewma,
     slow: Ewma,
     step_ends: Time,
-    /// Numbers below this one are known to have arrived or to be lost.
+    /// Packets below this number are known to have arrived or to be lost.
     decided: u64,
-    /// The number after the last one that has left, and when the timeout of what is outstanding comes.
+    /// Number of the next packet, and the time of the timeout of outstanding packets.
     next: u64,
     timeout: Time,
     /// Losses below this number belong to the last cluster.
@@ -182,7 +182,7 @@ impl Sender {
 
     fn patience(&self) -> Span {
         let seconds = self.srtt.map_or(FIRST_TIMEOUT, |(srtt, deviation)| srtt + 4.0 * deviation);
-        // A gap between packets is no silence.
+        // A gap between packets at a low rate must not cause a timeout.
         Span::from_secs_f64(seconds.max(LEAST_TIMEOUT).max(2.0 * self.size / self.rate))
     }
 
@@ -207,7 +207,7 @@ impl Sender {
             }
             None => {
                 self.srtt = Some((seconds, seconds / 2.0));
-                // From here on a packet a round trip is the step, and the rate to begin with.
+                // From now on, one packet a round trip is the step and the first rate.
                 self.rate = self.size / seconds;
                 self.step_ends = now + sample;
             }
@@ -243,7 +243,7 @@ impl RateControl for Sender {
         }
         self.take_rtt(Span::from_micros(sample.max(1).into()), now);
         let highest = self.next - u64::from(behind);
-        // What three later ones have overtaken is lost, if it has not arrived; what is too old for the bits is left alone.
+        // A missing packet is lost once three later ones have arrived. Packets too old for the 64 bits are not judged.
         let (mut back_off, decidable) = (false, (highest + 1).saturating_sub(LATER));
         for sequence in self.decided.max(highest.saturating_sub(63))..decidable {
             let arrived = ack.received >> (highest - sequence) & 1 == 1;
@@ -301,7 +301,7 @@ mod tests {
         sender.reported(&ack.encoded(), ms(at));
     }
 
-    /// A sender of 1,000-byte packets that has sent 20 and got a first acknowledgement at 100 ms.
+    /// A sender of 1,000-byte packets that has sent 20 and received a first acknowledgement at 100 ms.
     fn sender() -> Sender {
         let mut sender = Sender::new(1000, &Parameters::default());
         for sequence in 0..20 {

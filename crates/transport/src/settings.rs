@@ -1,20 +1,20 @@
-//! What a traffic group asks of its connections, whichever transport carries them. A transport says which of the keys it has a use
-//! for ([`crate::Config::keys`]).
+//! The settings of a traffic group's connections, common to all transports. [`crate::Config::keys`] lists the keys that a transport
+//! uses.
 
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Clock, Span};
 
-/// [`Settings::rto_min`] where nothing else is said (Linux `TCP_RTO_MIN`).
+/// Default of [`Settings::rto_min`] (Linux `TCP_RTO_MIN`).
 pub const RTO_MIN: Span = Span::from_millis(200);
 
-/// How a group's connections are set up, at both ends.
+/// The settings of a group's connections, at both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The sender's congestion controller.
     pub cc: weir_control::Config,
     /// Whether ECN is negotiated.
     pub ecn: bool,
-    /// The codepoint of packets that may be marked.
+    /// The ECN codepoint of packets that may be marked.
     pub codepoint: weir_control::Codepoint,
     /// How the receiver reports marks.
     pub feedback: weir_control::Feedback,
@@ -29,11 +29,12 @@ pub struct Settings {
     /// Whether a duplicate acknowledgement lets a new segment go before recovery (RFC 3042).
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub limited_transmit: bool,
-    /// How long a receiver holds an acknowledgement of a single segment back; none is Linux's way, which adapts and has quick
+    /// Delay of the acknowledgement of a single segment; `None` for Linux's algorithm, which adapts the delay and has quick
     /// acknowledgements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Span>,
-    /// Whether such a receiver acknowledges also when two segments were read beyond the window that was told (FreeBSD 4).
+    /// Whether a receiver with `delayed_ack` also acknowledges when the application has read two segments beyond the advertised
+    /// window (FreeBSD 4).
     #[serde(default, skip_serializing_if = "is_no")]
     pub window_updates: bool,
     /// Send buffer as Linux's `tcp_wmem` (smallest, initial, largest): autotuned up to the largest.
@@ -42,16 +43,16 @@ pub struct Settings {
     pub receive_buffer: Buffer,
     /// Whether the transport paces at Linux's rate when the controller does not give one.
     pub pacing: bool,
-    /// What the sending host's timestamps are taken from.
+    /// The clock of the sending host's timestamps.
     #[serde(default, skip_serializing_if = "is_plain")]
     pub sender_clock: Clock,
-    /// What the receiving host's timestamps are taken from.
+    /// The clock of the receiving host's timestamps.
     #[serde(default, skip_serializing_if = "is_plain")]
     pub receiver_clock: Clock,
 }
 
 impl Settings {
-    /// The keys of a traffic group that make them up.
+    /// The keys of a traffic group from which the settings are read.
     pub const KEYS: [&'static str; 14] = [
         "cc",
         "ecn",
@@ -94,13 +95,13 @@ fn is_plain(clock: &Clock) -> bool {
     *clock == Clock::default()
 }
 
-/// Linux's three numbers of a socket buffer, in bytes of memory.
+/// Linux's three limits of a socket buffer, in bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Least that is always granted.
+    /// Size that is always granted.
     pub min: Bytes,
-    /// What a connection starts with.
+    /// Size at the start of a connection.
     pub initial: Bytes,
-    /// What autotuning may grow it to.
+    /// Largest size with autotuning.
     pub max: Bytes,
 }

@@ -1,4 +1,4 @@
-//! UDP (RFC 768): each write is a datagram that leaves at once, each datagram that arrives is read once. Nothing is acknowledged.
+//! UDP (RFC 768): each write is a datagram that leaves at once, each arriving datagram is read once. There are no acknowledgements.
 
 use crate::endpoint::{Endpoint, Message, Read, Stream};
 use crate::layer::Layer;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weir_base::{Ecn, Time};
 
-/// UDP has no parameters of its own: a datagram's codepoint is its workload's.
+/// UDP has no parameters of its own: the workload sets the ECN codepoint of datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {}
@@ -28,15 +28,15 @@ impl Transport for Parameters {
 /// A UDP socket.
 #[derive(Debug)]
 pub struct Socket {
-    /// What writes and reads a header between the application and the socket, if anything does.
+    /// The layer that writes and reads a header between the application and the socket; `None` without a header.
     layer: Option<Layer>,
     /// The codepoint of each datagram that it sends.
     ecn: Ecn,
-    /// Written, and not yet sent.
+    /// Datagrams that are written and not yet sent.
     outgoing: VecDeque<Datagram>,
-    /// Arrived, and not yet read.
+    /// Datagrams that have arrived and are not yet read.
     arrived: VecDeque<Datagram>,
-    /// Datagrams whose buffers are used again.
+    /// Datagrams whose buffers are reused.
     spare: Vec<Datagram>,
 }
 
@@ -52,7 +52,7 @@ impl Socket {
     }
 }
 
-/// A datagram in a buffer that is used again, if there is one.
+/// A datagram in a spare buffer, or in a new one if there is none.
 fn buffered(spare: &mut Vec<Datagram>, head: &[u8], bytes: u32) -> Datagram {
     let mut datagram = spare.pop().unwrap_or_default();
     datagram.set(head, bytes);

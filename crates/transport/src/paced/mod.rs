@@ -1,9 +1,8 @@
-//! A flow of packets that leave at a rate, with nothing retransmitted: the endpoint that rate-based transports share. What gives the
-//! rate is a [`RateControl`] at the sender; what tells it how packets arrive is a [`Reporter`] at the receiver. Both ends have
-//! both, since either may send.
+//! A flow of packets at a given rate, without retransmission: the endpoint that rate-based transports share. A [`RateControl`] at
+//! the sender sets the rate; a [`Reporter`] at the receiver reports arrivals to it. Each end has both, since either end may send.
 //!
-//! The flow is a stream of bytes of which lost packets are missing. There is no handshake. The end of the stream is a packet of
-//! its own, which is retransmitted until a report says that it has arrived.
+//! The flow is a stream of bytes with gaps for lost packets. There is no handshake. The end of the stream is a packet of its own,
+//! which is retransmitted until it is acknowledged.
 
 mod packet;
 mod source;
@@ -17,36 +16,36 @@ use weir_base::{Bytes, Ecn, Rate, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// How long the end of the stream waits for a report before it is retransmitted, at least.
+/// Smallest timeout after which the end of the stream is retransmitted.
 const END_TIMEOUT: Span = Span::from_millis(200);
 
-/// What a sender's rate follows.
+/// The control of a sender's rate.
 pub(crate) trait RateControl: Send {
     /// The rate in bytes of IP packets a second; above zero.
     fn rate(&self) -> f64;
-    /// The smoothed round trip time, once there is one.
+    /// The smoothed round trip time; `None` before the first sample.
     fn rtt(&self) -> Option<Span>;
-    /// A packet leaves. `backlogged` says whether more waits behind it.
+    /// A packet leaves. `backlogged` says whether more data waits behind it.
     fn sent(&mut self, sequence: u64, backlogged: bool, now: Time);
-    /// A report has arrived: what the peer's [`Reporter`] wrote, checked to be whole or not taken.
+    /// A report of the peer's [`Reporter`] has arrived. An implementation ignores an incomplete one.
     fn reported(&mut self, report: &[u8], now: Time);
-    /// When [`RateControl::on_timer`] is due; [`Time::NEVER`] when it is not.
+    /// When [`RateControl::on_timer`] is due; [`Time::NEVER`] without a timer.
     fn next_timer(&self) -> Time;
     /// The timer has expired.
     fn on_timer(&mut self, now: Time);
-    /// Fills in what is its own of a sample.
+    /// Fills in the control's own fields of a sample.
     fn sample(&self, sample: &mut Sample);
-    /// Internal state, name and value each.
+    /// Internal state as names and values.
     fn state(&self, report: &mut dyn FnMut(&'static str, f64));
 }
 
-/// What a receiver tells of the packets that arrive.
+/// The reports of a receiver about arriving packets.
 pub(crate) trait Reporter: Send {
     /// A packet has arrived, `length` bytes long as an IP packet.
     fn arrived(&mut self, data: &Data, length: u32, now: Time);
-    /// Appends the report that is due now, if one is.
+    /// Appends the report that is due now. Returns whether one was due.
     fn report(&mut self, to: &mut Writer, now: Time) -> bool;
-    /// When a report is due; [`Time::NEVER`] when none is.
+    /// When a report is due; [`Time::NEVER`] if none is.
     fn next_timer(&self) -> Time;
 }
 
@@ -61,19 +60,19 @@ pub(crate) struct Flow<S, R> {
     packet: u32,
     ip_header: u32,
     open: bool,
-    /// When it was opened, until a timer has told the driver: there is no packet of the peer's to tell it.
+    /// Time at which it was opened, until the first timer. The timer wakes the driver, since no packet of the peer does.
     opened: Time,
     /// Number of the next packet.
     next: u64,
-    /// When the last packet was to leave, and its length. The next one's time follows from the rate of then.
+    /// Planned departure time of the last packet, and its length in bytes. The next packet's time follows from the rate at that time.
     left: Option<(Time, u32)>,
     /// When the end of the stream is retransmitted.
     end_again: Time,
     end_acknowledged: bool,
-    /// The peer's end of the stream has arrived, and whether that is still to be said.
+    /// Whether the peer's end of the stream has arrived, and whether it has yet to be acknowledged.
     ended: bool,
     say_ended: bool,
-    /// Bytes of data that arrived and were not read.
+    /// Bytes of data that have arrived and are not read.
     arrived: u64,
     writer: Writer,
 }
@@ -102,17 +101,17 @@ impl<S: RateControl, R: Reporter> Flow<S, R> {
         }
     }
 
-    /// When the next packet with data may leave; at once before the first.
+    /// When the next packet with data may leave; [`Time::ZERO`] before the first.
     fn due(&self) -> Time {
         self.left.map_or(Time::ZERO, |(at, length)| at + self.gap(length))
     }
 
-    /// How long a packet of this length keeps the next one waiting.
+    /// Time from a packet of this length to the next packet.
     fn gap(&self, length: u32) -> Span {
         Span::from_secs_f64(f64::from(length) / self.control.rate())
     }
 
-    /// Whether the end of the stream is due to be sent, for the first time or again.
+    /// When the end of the stream is due to be sent or retransmitted; [`Time::NEVER`] if it is not.
     fn end_due(&self) -> Time {
         if self.source.has_ended() && !self.end_acknowledged { self.end_again } else { Time::NEVER }
     }
@@ -140,7 +139,7 @@ impl<S: RateControl, R: Reporter> Flow<S, R> {
         };
         datagram.set(&data.encoded(), HEADER as u32 + payload);
         let length = self.ip_header + UDP_HEADER + datagram.payload();
-        // A sender that is late by less than a gap makes up for it; one that was idle does not.
+        // A sender that is late by less than a gap catches up; an idle sender does not.
         let at = if self.left.is_some() && now.since(due) <= self.gap(length) { due } else { now };
         self.left = Some((at, length));
         self.control.sent(self.next, self.source.has_more(), now);

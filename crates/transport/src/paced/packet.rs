@@ -3,13 +3,13 @@
 //! | kind | bytes behind it |
 //! |---|---|
 //! | 1, data | flags (1: end of the stream), two zeros, number (32), timestamp in us (32), round trip time in us (32; 0 if unknown) |
-//! | 2, report | what the transport's receiver says |
+//! | 2, report | the report of the transport's receiver |
 //! | 3, end acknowledged | - |
 
 /// Length of a data packet's header.
 pub(crate) const HEADER: usize = 16;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Data = 1,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     EndAcknowledged = 3,
 }
 
-/// The kind of a packet and what follows; none of what is no packet of these.
+/// The kind of a packet, and the bytes behind it; `None` if the bytes are no packet of this format.
 pub(crate) fn reader(bytes: &[u8]) -> Option<(Kind, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let kind =
@@ -30,9 +30,9 @@ pub(crate) fn reader(bytes: &[u8]) -> Option<(Kind, &[u8])> {
 pub(crate) struct Data {
     /// Number of the packet, its low 32 bits.
     pub(crate) sequence: u32,
-    /// When it left, by the sender's clock of microseconds.
+    /// Departure time by the sender's clock, in microseconds.
     pub(crate) timestamp: u32,
-    /// The sender's smoothed round trip time in microseconds; zero before there is one.
+    /// The sender's smoothed round trip time in microseconds; zero before the first sample.
     pub(crate) rtt: u32,
     /// Whether it is the end of the stream.
     pub(crate) end: bool,
@@ -49,7 +49,7 @@ impl Data {
         bytes
     }
 
-    /// Reads a header, whose kind has been read.
+    /// Reads the header behind the kind; `None` if the bytes are too few.
     pub(crate) fn decoded(rest: &[u8]) -> Option<Data> {
         let rest: &[u8; HEADER - 1] = rest.first_chunk()?;
         let number = |at: usize| u32::from_be_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
@@ -57,7 +57,7 @@ impl Data {
     }
 }
 
-/// Writes a packet of any kind but data, without allocating for each.
+/// Writes packets of any kind but data into a reused buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(Vec<u8>);
 
@@ -71,7 +71,7 @@ impl Writer {
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
-    /// What has been written.
+    /// The bytes of the packet.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -1,9 +1,9 @@
-//! What the application has given a flow to send.
+//! The data that an application has written to a flow.
 
-/// Full packets that may wait to be sent.
+/// Number of full packets that may wait to be sent.
 const ROOM: u64 = 64;
 
-/// Data that waits, as a count of bytes.
+/// Waiting data, as a count of bytes.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Bytes of data in a full packet.
@@ -20,7 +20,7 @@ impl Source {
         Source { payload, waiting: 0, endless: false, closed: false }
     }
 
-    /// Takes what there is room for, and answers how much that was.
+    /// Accepts as many bytes as there is room for, and returns their number.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
         let room = (ROOM * u64::from(self.payload)).saturating_sub(self.waiting);
         let taken = if self.closed { 0 } else { bytes.min(room) };
@@ -28,17 +28,17 @@ impl Source {
         taken
     }
 
-    /// From now on there is always more.
+    /// From now on there is always data.
     pub(crate) fn keep_full(&mut self) {
         self.endless = true;
     }
 
-    /// No more is written.
+    /// The application writes no more.
     pub(crate) fn close(&mut self) {
         (self.closed, self.endless) = (true, false);
     }
 
-    /// Bytes of data of the next packet, which leaves; zero when there is none.
+    /// Takes the data of the next packet and returns its length in bytes; zero without data.
     pub(crate) fn take(&mut self) -> u32 {
         if self.endless {
             return self.payload;
@@ -53,7 +53,7 @@ impl Source {
         self.endless || self.waiting > 0
     }
 
-    /// Whether it is closed and all of it has left.
+    /// Whether it is closed and all its data has left.
     pub(crate) fn has_ended(&self) -> bool {
         self.closed && !self.has_more()
     }

@@ -14,14 +14,14 @@ use weir_coord::scheme::Own;
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// A SYN is retransmitted after this long.
+/// Timeout after which a SYN is retransmitted.
 const SYN_TIMEOUT: Span = Span::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not opened, and nothing has come.
+    /// Not opened, and no SYN has arrived.
     Closed,
-    /// A SYN has been sent, or is to be.
+    /// A SYN has been or will be sent.
     Opening,
     Open,
 }
@@ -37,15 +37,15 @@ pub(crate) struct Connection {
     /// Length of a full IP packet and of its IP header.
     packet: u32,
     ip_header: u32,
-    /// When the SYN is sent (again).
+    /// When the SYN is sent or retransmitted.
     syn: Time,
-    /// What answers the peer's SYN or SYN-ACK.
+    /// Pending answer to the peer's SYN or SYN-ACK.
     answer: Option<Header>,
     pacer: Pacer,
-    /// The frame that the application writes: its size, and what of it is not written yet.
+    /// Size of the frame that the application writes, and its bytes that are not written yet.
     frame: u64,
     unwritten: u64,
-    /// The bytes of the stream, where the connection carries them and not only their number.
+    /// The bytes of the stream; `None` if the connection carries only their number.
     content: Option<Content>,
     /// The head of the packet that leaves.
     head: Vec<u8>,
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// An end that sends IP packets of at most this length.
     pub(crate) fn new(guide: Guide, pacer: Pacer, packet: u32, ip_header: u32, ecn: Ecn) -> Connection {
-        // Room for the longer CP header, since the peer may come to speak either.
+        // Room for the longer CP header, since the peer may use either version.
         let headers = ip_header + UDP_HEADER + DATA_HEADER as u32;
         let cp = if guide.header_length() > 0 { CP_HEADER as u32 } else { 0 };
         Connection {
@@ -75,12 +75,12 @@ impl Connection {
         }
     }
 
-    /// The same, for a stream of real bytes: what is written has them, and what is read.
+    /// The same connection for a stream of real bytes, in writes and reads.
     pub(crate) fn carrying(self) -> Connection {
         Connection { content: Some(Content::default()), ..self }
     }
 
-    /// The same, with messages that each begin with a packet of their own.
+    /// The same connection with each message beginning in a packet of its own.
     pub(crate) fn with_messages_apart(self) -> Connection {
         Connection { sender: self.sender.with_messages_apart(), ..self }
     }
@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Writes a packet of this header and so much data from this position of the stream.
+    /// Writes a packet with this header and `data` bytes from position `at` of the stream.
     fn put(&mut self, header: Header, at: u64, data: u32, datagram: &mut Datagram, now: Time) {
         let own = self.own();
         self.head.clear();
@@ -114,14 +114,14 @@ impl Connection {
         self.guide.send_buffer(self.packet, self.sender.rtt()).get()
     }
 
-    /// Full packets in a round trip at the present rate; none before one is known.
+    /// Full packets in a round trip at the present rate; zero before the first round trip time.
     fn window(&self) -> u64 {
         let bytes = self.sender.rtt().map_or(Bytes::ZERO, |rtt| self.guide.rate().bytes_in(rtt));
         bytes.get().div_ceil(self.packet.into())
     }
 
-    /// How many packets may leave together. All but one of a window, since TCP waits for an acknowledgement between them. One while
-    /// something that was lost has not arrived: TCP's receiver then acknowledges each segment (RFC 5681, section 4.2).
+    /// Number of packets that may leave together: all but one of a window, since TCP waits for an acknowledgement between them; one
+    /// while a lost segment is missing, since TCP's receiver then acknowledges each segment (RFC 5681, section 4.2).
     fn together(&self) -> u64 {
         if self.sender.is_recovering() { 1 } else { self.window().saturating_sub(1) }
     }
@@ -169,7 +169,7 @@ impl Endpoint for Connection {
             }
             Header::Data { number, sequence } if self.state == State::Open => {
                 let content = match &self.content {
-                    // Whole packets alone are taken.
+                    // Only complete packets are accepted.
                     Some(_) => rest.get(DATA_HEADER..).unwrap_or_default(),
                     None => &[],
                 };
@@ -237,7 +237,7 @@ impl Endpoint for Connection {
         if let Some(content) = &mut self.content {
             content.push(&message.head[..message.head.len().min(taken as usize)]);
         }
-        // The application comes again with what is left of a frame.
+        // The application writes the rest of a frame later; only a different length is a new frame.
         if message.bytes != self.unwritten {
             self.frame = message.bytes;
         }

@@ -1,9 +1,9 @@
-//! The bytes of a stream that are written and not acknowledged, for connections that carry real data: the simulator's streams are
+//! The bytes of a stream that are written and not acknowledged, for connections that carry real data. The simulator's streams are
 //! counts of bytes.
 
 use std::collections::VecDeque;
 
-/// Bytes of the stream from a position on.
+/// The bytes of the stream from a position on.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     /// Position of the first byte that is kept.
@@ -12,7 +12,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Appends what has been written.
+    /// Appends written bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
@@ -23,7 +23,7 @@ impl Content {
         to.extend(self.bytes.iter().skip(start).take(length as usize));
     }
 
-    /// What stands before this position is acknowledged.
+    /// Drops the bytes before this position, which are acknowledged.
     pub(crate) fn forget(&mut self, before: u64) {
         let count = before.saturating_sub(self.from).min(self.bytes.len() as u64);
         self.bytes.drain(..count as usize);

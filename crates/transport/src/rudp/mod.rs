@@ -1,11 +1,11 @@
 //! CP-RUDP, the reliable transport of the coordination study (the coordination dissertation, sections 2.14, 6.4, appendices C and E):
-//! a stream in order over datagrams without congestion control of its own. Its rate and its send buffer follow what the aggregation
-//! points report (a fixed rate without them).
+//! a stream in order over datagrams without congestion control of its own. Its rate and its send buffer follow the reports of the
+//! aggregation points; without them, the rate is fixed.
 //!
-//! Every transmission has a packet number of its own, which acknowledgements echo, so that a retransmission's acknowledgement is
-//! told from the original's. The source leaves open what follows; these are our readings. Each data packet is acknowledged at
-//! once. A transmission is lost when three later ones were echoed, or when its timeout (RFC 6298) has passed. What is lost is
-//! retransmitted before new data, within the same rate. The receiver takes whatever comes: the rate is the only limit.
+//! Every transmission has a packet number of its own, which acknowledgements echo, so that the acknowledgement of a retransmission
+//! differs from the original's. The source leaves the following rules open; these are our choices. Each data packet is acknowledged
+//! at once. A transmission is lost when three later ones were echoed, or when its timeout (RFC 6298) has passed. Lost segments are
+//! retransmitted before new data, within the same rate. There is no flow control: the rate is the only limit.
 
 mod connection;
 mod content;
@@ -32,35 +32,35 @@ const PROTOCOL: u8 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
-    /// The application's id at the aggregation points (0 to 31); without one, the flow keeps `rate` and has no CP header.
+    /// The application's id at the aggregation points (0 to 31). Without an id, the flow keeps `rate` and has no CP header.
     #[serde(deserialize_with = "application")]
     #[schemars(range(max = 31))]
     pub application: Option<u8>,
-    /// How the application's flows split what it may send.
+    /// How the application's flows split its total rate.
     pub scheme: scheme::Config,
-    /// The general-purpose address (0 to 249) at which its flows write their numbers for the scheme.
+    /// The general-purpose address (0 to 249) at which the application's flows write their numbers for the scheme.
     #[serde(deserialize_with = "address")]
     #[schemars(range(max = 249))]
     pub address: u8,
-    /// The rate before the first report, and without aggregation points.
+    /// The flow's rate before the first report, and without aggregation points.
     pub rate: Rate,
-    /// The most that the flow ever sends, whatever is reported.
+    /// Upper limit of the flow's rate, whatever is reported.
     pub max_rate: Rate,
-    /// Whether the flow says, while it has data, that it is urgent: the scheme `priority` then gives it what others do not keep.
+    /// Whether the flow declares itself urgent while it has data. The scheme `priority` then gives it the rate that others do not keep.
     pub urgent: bool,
-    /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
+    /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, instead of the flow's own rate.
     pub buffer_by_flowshare: bool,
-    /// By which part of its length a gap between two packets may be longer or shorter, drawn for each, so that flows of one rate do not
-    /// send in step.
+    /// Largest random change of a gap between two packets, as a fraction of its length. Flows with the same rate then do not send in
+    /// step.
     #[serde(deserialize_with = "jitter")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
-    /// How many packets leave together, with a gap as long as all of theirs behind them; at most all but one of those that a round
-    /// trip takes, and one at a time while a loss is repaired. TCP with delayed acknowledgements sends two.
+    /// Number of packets that leave together, followed by a gap as long as all their gaps. At most all but one of the packets of a
+    /// round trip leave together, and one at a time while a loss is repaired. TCP with delayed acknowledgements sends two.
     #[serde(deserialize_with = "burst")]
     #[schemars(range(min = 1, max = 64))]
     pub burst: u32,
-    /// Whether each message, a frame of an ensemble, begins with a packet of its own. Otherwise a packet is filled up with the next one.
+    /// Whether each message, a frame of an ensemble, begins in a packet of its own. Otherwise a packet may hold parts of two messages.
     pub messages_apart: bool,
 }
 
@@ -82,7 +82,7 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// What this flow's rate follows.
+    /// The guide that sets this flow's rate.
     fn guide(&self, identity: &Identity) -> Guide {
         let Parameters { rate, max_rate, address, urgent, .. } = *self;
         let Some(application) = self.application else { return Guide::fixed(rate.min(max_rate)) };
@@ -93,8 +93,8 @@ impl Parameters {
     }
 }
 
-/// The end of a connection that carries real bytes: what is written has all its bytes in `head`, and what is read. IP packets are at
-/// most `packet` bytes long, `ip_header` of them the IP header.
+/// The end of a connection that carries real bytes: each message and each read has all its bytes in `head`. IP packets are at most
+/// `packet` bytes long, `ip_header` bytes of them the IP header.
 pub fn carrier(
     parameters: &Parameters,
     identity: &Identity,
@@ -108,7 +108,7 @@ pub fn carrier(
 }
 
 fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
-    // Written out without an application, it is null.
+    // Serialized parameters without an application have null here.
     struct Id(u8);
     impl<'de> Deserialize<'de> for Id {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {

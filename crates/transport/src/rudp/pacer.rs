@@ -1,19 +1,20 @@
-//! When the next packet of a flow leaves: a gap after the last one, as long as the last one takes at the flow's rate.
+//! The departure times of a flow's packets: the gap behind a packet is its transmission time at the flow's rate.
 //!
-//! The flows of an application all follow one rate, so that packets that once left together keep leaving together, and a full
-//! queue drops more of them than of packets that come one by one (phase effects; Floyd and Jacobson, "On Traffic Phase Effects in
-//! Packet-Switched Gateways", 1992). With `jitter` each gap is drawn from around its length, which keeps the rate and ends the phases.
+//! The flows of an application all follow one rate, so packets that once left together keep leaving together, and a full queue
+//! drops more of them than of packets that arrive one by one (phase effects; Floyd and Jacobson, "On Traffic Phase Effects in
+//! Packet-Switched Gateways", 1992). With `jitter` each gap is drawn at random around its length, which keeps the rate and removes
+//! the phase effects.
 //!
-//! A full queue also drops more of packets that come in pairs than of single ones. TCP sends two segments for each delayed
-//! acknowledgement (RFC 5681, section 4.2). With `burst` so many packets leave together and the gap behind them is theirs, so that a
-//! flow loses about as much as a flow of TCP does beside it; fewer where TCP would send fewer.
+//! A full queue also drops more of packets that arrive in pairs than of single ones. TCP sends two segments for each delayed
+//! acknowledgement (RFC 5681, section 4.2). With `burst` that many packets leave together, followed by the sum of their gaps, so
+//! that a flow loses about as much as a TCP flow beside it. Fewer packets leave together where TCP would send fewer.
 
 use weir_base::{Bytes, Random, Rate, Span, Time};
 
 /// The clock of a flow's packets.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// When the last packets were to leave, their length together, and by what the gap behind them is longer or shorter.
+    /// Planned departure time of the last packets, their total length in bytes, and the factor on the gap behind them.
     left: Option<(Time, u32, f64)>,
     /// Packets that may still leave with the last one.
     together: u32,
@@ -23,12 +24,12 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer that draws each gap from this part of its length below it to as much above it, and lets so many packets leave together.
+    /// A pacer that varies each gap at random by up to the fraction `jitter` of its length, and lets `burst` packets leave together.
     pub(crate) fn new(jitter: f64, burst: u32, random: Random) -> Pacer {
         Pacer { left: None, together: 0, jitter, burst, random }
     }
 
-    /// When the next packet may leave at this rate; at once before the first.
+    /// When the next packet may leave at this rate; [`Time::ZERO`] before the first.
     pub(crate) fn due(&self, rate: Rate) -> Time {
         self.left.map_or(Time::ZERO, |(at, length, factor)| match self.together {
             0 => at + gap(length, rate).scale(factor),
@@ -36,7 +37,7 @@ impl Pacer {
         })
     }
 
-    /// A packet of this length leaves now, at or after the time that is due. `most` is how many may leave together at present.
+    /// A packet of this length leaves now, at or after the due time. `most` is the number of packets that may leave together now.
     pub(crate) fn leaves(&mut self, length: u32, most: u64, rate: Rate, now: Time) {
         if let (Some((at, before, factor)), 1..) = (self.left, self.together) {
             self.together -= 1;
@@ -47,7 +48,7 @@ impl Pacer {
         }
         let due = self.due(rate);
         self.together = most.min(self.burst.into()).saturating_sub(1) as u32;
-        // A sender that is late by less than a gap makes up for it; one that was idle does not.
+        // A sender that is late by less than a gap catches up; an idle sender does not.
         let at = if self.left.is_some() && now.since(due) <= gap(length, rate) { due } else { now };
         let factor =
             if self.jitter > 0.0 { 1.0 + self.jitter * (2.0 * self.random.unit() - 1.0) } else { 1.0 };
@@ -63,7 +64,7 @@ fn gap(length: u32, rate: Rate) -> Span {
 mod tests {
     use super::*;
 
-    /// When each of so many packets of 1,250 bytes leaves at 10 Mbit/s: one in a millisecond.
+    /// Departure times of packets of 1,250 bytes at 10 Mbit/s, in nanoseconds: one packet each millisecond.
     fn departures(jitter: f64, packets: usize) -> Vec<u64> {
         let rate = Rate::from_mbit_per_sec(10);
         let mut pacer = Pacer::new(jitter, 1, Random::stream(1, "pacer"));

@@ -1,16 +1,16 @@
-//! What has arrived: segments in order for the application, and what is to be acknowledged.
+//! The receiving half: segments in order for the application, and pending acknowledgements.
 
 use super::wire::{Header, NO_HOLE};
 use std::collections::VecDeque;
 
-/// Segments ahead of the next expected one that are kept.
+/// Largest number of segments that are kept from the next expected one on.
 const WINDOW: u32 = 1 << 13;
 
 /// A segment that has arrived.
 #[derive(Debug, Default, Clone)]
 struct Arrived {
     length: u32,
-    /// Its bytes, where the connection carries them.
+    /// Its bytes, if the connection carries them.
     content: Vec<u8>,
 }
 
@@ -19,20 +19,20 @@ struct Arrived {
 pub(crate) struct Receiver {
     /// The next segment that is expected.
     next: u32,
-    /// The segments from the next one on, where they have arrived; the first is none.
+    /// The segments from the next expected one on; `None` for each that is missing, as the first always is.
     ahead: VecDeque<Option<Arrived>>,
     /// The segment at which the peer's stream ends.
     fin: Option<u32>,
-    /// Bytes in order that were not read, as a number and as what they are.
+    /// Bytes in order that are not read: their number, and the bytes themselves.
     bytes: u64,
     content: Vec<u8>,
-    /// Packet numbers that are to be echoed.
+    /// Packet numbers to be echoed.
     echoes: VecDeque<u32>,
 }
 
 impl Receiver {
-    /// A segment of `length` bytes has arrived in the packet of this number, with its bytes where they are carried; the end of the
-    /// stream is one of none. What is too far ahead to be kept is not acknowledged.
+    /// A segment of `length` bytes has arrived in the packet of this number; `content` holds its bytes if they are carried. The end
+    /// of the stream is a segment of zero bytes. A segment too far ahead to be kept is not acknowledged.
     pub(crate) fn arrived(&mut self, number: u32, sequence: u32, length: u32, content: &[u8], fin: bool) {
         let ahead = sequence.wrapping_sub(self.next);
         if (ahead as i32) < 0 {
@@ -74,7 +74,7 @@ impl Receiver {
         !self.echoes.is_empty()
     }
 
-    /// Hands over how many bytes have come in order since the last call, if any have, and what they are.
+    /// Calls `to` with the number of bytes that arrived in order since the last call and the bytes themselves, if there are any.
     pub(crate) fn take(&mut self, to: &mut dyn FnMut(u64, &[u8])) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes > 0 {

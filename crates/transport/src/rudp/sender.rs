@@ -1,4 +1,4 @@
-//! What is to be sent: segments from the first unacknowledged one on, and which of them are to be retransmitted.
+//! The sending half: segments from the first unacknowledged one on, and which of them must be retransmitted.
 
 use std::collections::VecDeque;
 use weir_base::{Span, Time};
@@ -14,25 +14,25 @@ const LONGEST_TIMEOUT: Span = Span::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     length: u32,
-    /// Where it begins in the stream.
+    /// Position of its first byte in the stream.
     at: u64,
     fin: bool,
-    /// Number of its last transmission and when that was.
+    /// Number and time of its last transmission; `None` before the first.
     sent: Option<(u32, Time)>,
     acknowledged: bool,
     /// Whether it waits to be retransmitted.
     lost: bool,
-    /// Whether it was ever lost.
+    /// Whether it was ever declared lost.
     was_lost: bool,
 }
 
-/// What a transmission carries.
+/// A transmission of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transmission {
     pub(crate) number: u32,
     pub(crate) sequence: u32,
     pub(crate) length: u32,
-    /// Where its data begins in the stream.
+    /// Position of its data in the stream.
     pub(crate) at: u64,
     pub(crate) fin: bool,
 }
@@ -42,23 +42,24 @@ pub(crate) struct Transmission {
 pub(crate) struct Sender {
     /// Bytes in a full segment.
     payload: u32,
-    /// Number of the first segment in `segments`: the first that is not acknowledged.
+    /// Number of the first segment in `segments`, which is the first that is not acknowledged.
     first: u32,
     segments: VecDeque<Segment>,
-    /// Written bytes that are in no segment, and where they begin in the stream.
+    /// Written bytes that are in no segment, and their position in the stream.
     waiting: u64,
     next_at: u64,
-    /// Where the messages among them end in the stream, if no segment is to hold parts of two; the last one may go on.
+    /// Ends of the messages among these bytes, as positions in the stream; the last message may continue. `None` if a segment may
+    /// hold parts of two messages.
     ends: Option<VecDeque<u64>>,
     /// Bytes in segments that are not acknowledged.
     outstanding: u64,
     closed: bool,
-    /// Whether the end of the stream is in a segment, and whether that is acknowledged.
+    /// State of the end of the stream.
     fin: Fin,
-    /// Number of the next transmission; those in `transmissions`, each with its segment, end before it.
+    /// Number of the next transmission. `transmissions` holds the segment numbers of the transmissions directly before it.
     next: u32,
     transmissions: VecDeque<u32>,
-    /// Segments that wait to be retransmitted, and those that were lost and are not acknowledged.
+    /// Number of segments that wait to be retransmitted, and of lost segments that are not acknowledged yet.
     losses: u32,
     unrepaired: u32,
     /// Smoothed round trip time and mean deviation, in seconds.
@@ -97,13 +98,13 @@ impl Sender {
         }
     }
 
-    /// The same, with segments that hold parts of one message alone.
+    /// The same sender, with segments that hold parts of one message only.
     pub(crate) fn with_messages_apart(self) -> Sender {
         Sender { ends: Some(VecDeque::new()), ..self }
     }
 
-    /// Takes bytes of a message as far as no more than `threshold` are written and not acknowledged; answers how many. Where messages
-    /// are kept apart, one that does not fit is taken in full segments.
+    /// Accepts bytes of a message up to `threshold` written and unacknowledged bytes, and returns their number. If messages are kept
+    /// apart, a message that does not fit is accepted in full segments.
     pub(crate) fn write(&mut self, bytes: u64, threshold: u64) -> u64 {
         let room = if self.closed { 0 } else { threshold.saturating_sub(self.held()) };
         let mut taken = bytes.min(room);
@@ -118,7 +119,7 @@ impl Sender {
         taken
     }
 
-    /// Takes the bytes of the next segment from those that wait: how many they are.
+    /// Takes the bytes of the next segment from the waiting bytes, and returns their number.
     fn cut(&mut self) -> u32 {
         let mut length = self.waiting.min(self.payload.into());
         if let Some(ends) = &mut self.ends
@@ -133,7 +134,7 @@ impl Sender {
         length as u32
     }
 
-    /// Where the first segment that is not acknowledged begins in the stream.
+    /// Position in the stream of the first segment that is not acknowledged.
     pub(crate) fn settled_to(&self) -> u64 {
         self.segments.front().map_or(self.next_at, |segment| segment.at)
     }
@@ -143,7 +144,7 @@ impl Sender {
         self.waiting + self.outstanding
     }
 
-    /// No more is written.
+    /// The application writes no more.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
@@ -153,12 +154,12 @@ impl Sender {
         self.losses > 0 || self.waiting > 0 || (self.closed && self.fin == Fin::NotSent)
     }
 
-    /// Whether all is acknowledged, the end of the stream too if it was closed.
+    /// Whether all data is acknowledged, and also the end of the stream if it was closed.
     pub(crate) fn all_acknowledged(&self) -> bool {
         self.held() == 0 && (!self.closed || self.fin == Fin::Acknowledged)
     }
 
-    /// The next transmission: what was lost first, then new data, then the end of the stream.
+    /// The next transmission: lost segments first, then new data, then the end of the stream; `None` if there is none.
     pub(crate) fn transmit(&mut self, now: Time) -> Option<Transmission> {
         let at = match self.segments.iter().position(|segment| segment.lost).filter(|_| self.losses > 0) {
             Some(at) => {
@@ -200,8 +201,7 @@ impl Sender {
         Some(Transmission { number, sequence, length, at, fin })
     }
 
-    /// An acknowledgement: the transmission that it echoes, the next expected segment, and that segment again if a later one has
-    /// arrived.
+    /// Takes an acknowledgement: the number of the transmission that it echoes, and the next expected segment.
     pub(crate) fn acknowledged(&mut self, echo: u32, ack: u32, now: Time) {
         let oldest = self.next.wrapping_sub(self.transmissions.len() as u32);
         let (age, arrived) = (echo.wrapping_sub(oldest), ack.wrapping_sub(self.first));
@@ -217,7 +217,7 @@ impl Sender {
                 }
                 self.settle(at);
             }
-            // Transmissions that three later ones have overtaken.
+            // Transmissions are lost once three later ones were echoed.
             for _ in 0..(age + 1).saturating_sub(LATER) {
                 let Some(sequence) = self.transmissions.pop_front() else { break };
                 let number = self.next.wrapping_sub(self.transmissions.len() as u32 + 1);
@@ -250,7 +250,7 @@ impl Sender {
         }
     }
 
-    /// A segment is to be retransmitted, if `number` (or any number) is its last transmission and it has not arrived.
+    /// Declares a segment lost if it is unacknowledged and `number` is its last transmission. `None` stands for any transmission.
     fn lose(&mut self, at: usize, number: Option<u32>) {
         let Some(segment) = self.segments.get_mut(at) else { return };
         let last = segment.sent.map(|(number, _)| number);
@@ -261,12 +261,12 @@ impl Sender {
         }
     }
 
-    /// Whether something that was lost is not acknowledged yet.
+    /// Whether a lost segment is not acknowledged yet.
     pub(crate) fn is_recovering(&self) -> bool {
         self.unrepaired > 0
     }
 
-    /// The timeout has passed: the first segment is retransmitted, and all that left no later than it.
+    /// If the timeout has passed, all unacknowledged segments are declared lost.
     pub(crate) fn on_timer(&mut self, now: Time) {
         if now < self.timeout {
             return;
@@ -284,7 +284,7 @@ impl Sender {
         self.timeout
     }
 
-    /// The timeout, doubled for each one in a row.
+    /// The timeout, doubled for each consecutive timeout.
     pub(crate) fn patience(&self) -> Span {
         let timeout = self.rtt.map_or(FIRST_TIMEOUT, |(srtt, deviation)| {
             Span::from_secs_f64(srtt + 4.0 * deviation).max(LEAST_TIMEOUT)
@@ -297,7 +297,7 @@ impl Sender {
         self.rtt.map(|(srtt, _)| Span::from_secs_f64(srtt))
     }
 
-    /// Segments that have left and are not acknowledged.
+    /// Number of segments that have left and are neither acknowledged nor lost.
     pub(crate) fn in_flight(&self) -> u32 {
         self.segments.iter().filter(|segment| !segment.acknowledged && !segment.lost).count() as u32
     }
@@ -314,7 +314,7 @@ impl Sender {
     }
 }
 
-/// Where the end of the stream is.
+/// State of the end of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fin {
     NotSent,
@@ -382,7 +382,7 @@ mod tests {
         // A late echo of the first transmission still counts for its segment.
         sender.acknowledged(0, 1, ms(1002));
         assert_eq!((sender.held(), sender.is_recovering()), (400, true));
-        // What is lost once more and acknowledged all at once leaves nothing to repair.
+        // After a second loss and one acknowledgement of all segments, nothing is left to repair.
         sender.on_timer(ms(9000));
         sender.acknowledged(9, 5, ms(9001));
         assert_eq!((sender.held(), sender.has_more(), sender.is_recovering()), (0, false, false));

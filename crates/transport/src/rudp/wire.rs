@@ -6,10 +6,10 @@
 //! | SYN-ACK | 9 | type (8), packet echo (32), acknowledgement number (32) |
 //! | ACK | 13 | type (8), packet echo (32), acknowledgement number (32), hole number (32) |
 //!
-//! Sequence numbers count segments of data. The acknowledgement number is the next segment that is expected. The hole number is
-//! that same segment while a later one has arrived, and [`NO_HOLE`] otherwise.
+//! Sequence numbers count segments of data. The acknowledgement number is the next expected segment. The hole number is the same
+//! segment if a later one has arrived, and [`NO_HOLE`] otherwise.
 
-/// No segment is missing below one that has arrived.
+/// Hole number if no segment is missing below one that has arrived.
 pub(crate) const NO_HOLE: u32 = u32::MAX;
 
 /// A packet's header.
@@ -41,7 +41,7 @@ impl Header {
         }
     }
 
-    /// Reads a header; none of bytes that are none.
+    /// Reads a header; `None` if the bytes are no header.
     pub(crate) fn read(bytes: &[u8]) -> Option<Header> {
         let (kind, rest) = bytes.split_first()?;
         let (first, rest) = rest.split_first_chunk()?;

@@ -1,5 +1,5 @@
-//! The send buffer. What is charged is memory, not bytes: Linux counts the true size of each buffer, and grows the limit
-//! so that two windows fit, or as many as the controller asks for (`tcp_sndbuf_expand`).
+//! The send buffer. It counts memory, not payload: Linux charges the true size of each buffer, and grows the limit so that two
+//! windows fit, or as many as the controller requests (`tcp_sndbuf_expand`).
 
 use super::config::Config;
 
@@ -7,28 +7,28 @@ use super::config::Config;
 const HEADERS: u64 = 320 + 320;
 const SK_BUFF: u64 = 256;
 
-/// What a buffer of one segment is charged beside its payload: the head with its shared information, and a `sk_buff`
-/// (832 bytes in Linux 6.18 on 64 bits, read off `skmem` of a socket that sends single segments).
+/// Memory charged for a buffer of one segment besides its payload: the head with its shared information, and a `sk_buff`
+/// (832 bytes in Linux 6.18 on 64 bits, from `skmem` of a socket that sends single segments).
 const CHARGE: u64 = 832;
 
-/// How much may be written but not acknowledged.
+/// The limit of written and unacknowledged data.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
     limit: u64,
     most: u64,
     mss: u64,
-    /// Memory that a segment takes.
+    /// Memory of a segment in bytes.
     per_segment: u64,
-    /// Windows that are to fit.
+    /// Number of windows that must fit.
     windows: u64,
-    /// Payload bytes that fit, in full segments that are each charged with their head.
+    /// Payload bytes that fit, in full segments, each charged with its head.
     capacity: u64,
-    /// The application is woken while no more than this is in it: when a third is free (`sk_stream_write_space`).
+    /// The application is woken if the buffer holds at most this many payload bytes: when a third is free (`sk_stream_write_space`).
     wakes_below: u64,
 }
 
 impl SendBuffer {
-    /// A buffer that is to hold so many windows.
+    /// A buffer that must hold this many windows.
     pub(crate) fn new(config: &Config, windows: u32) -> SendBuffer {
         let (start, most) = config.send_buffer;
         let mss = u64::from(config.mss);
@@ -54,13 +54,13 @@ impl SendBuffer {
         self.capacity
     }
 
-    /// Whether so many payload bytes leave enough room for the application to be woken.
+    /// Whether `held` payload bytes leave enough room for the application to be woken.
     #[inline]
     pub(crate) fn wakes(&self, held: u64) -> bool {
         held <= self.wakes_below
     }
 
-    /// The window has grown to so many segments.
+    /// Grows the limit for a window of this many segments.
     #[inline]
     pub(crate) fn expand(&mut self, segments: u32) {
         let wanted = self.windows * u64::from(segments.max(10)) * self.per_segment;

@@ -1,4 +1,4 @@
-//! What a connection is configured with: sizes, buffers and switches, with the defaults of Linux 6.18.
+//! The configuration of a connection: sizes, buffers and switches, with the defaults of Linux 6.18.
 
 use weir_base::{Bytes, Clock, Span};
 use weir_control::{Codepoint, Feedback};
@@ -8,47 +8,47 @@ use weir_control::{Codepoint, Feedback};
 pub struct Config {
     /// The congestion controller of this side's data.
     pub controller: weir_control::Config,
-    /// Largest payload of a segment: MTU 1500 less 40 bytes of headers and 12 of timestamps.
+    /// Largest payload of a segment in bytes. Default: MTU 1500 minus 40 bytes of headers and 12 of timestamps.
     pub mss: u16,
     /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
-    /// Whether ECN is asked for and granted (RFC 3168).
+    /// Whether ECN is requested and granted (RFC 3168).
     pub ecn: bool,
-    /// The codepoint of packets that may be marked.
+    /// The ECN codepoint of packets that may be marked.
     pub codepoint: Codepoint,
-    /// How this side tells of marks, and understands what the other side tells. Both ends have to be of one mind about
-    /// [`Feedback::Dctcp`], which nothing on the wire negotiates.
+    /// How this side reports marks and interprets the other side's reports. Both ends must agree on [`Feedback::Dctcp`], which is
+    /// not negotiated.
     pub feedback: Feedback,
     /// Send buffer: start and largest value (Linux `tcp_wmem`). Equal values switch autotuning off.
     pub send_buffer: (Bytes, Bytes),
     /// Receive buffer: start and largest value (Linux `tcp_rmem`). Equal values switch autotuning off.
     pub receive_buffer: (Bytes, Bytes),
-    /// Whether windows are scaled (RFC 7323, section 2; Linux `tcp_window_scaling`): none is above 65,535 bytes otherwise.
+    /// Whether windows are scaled (RFC 7323, section 2; Linux `tcp_window_scaling`). Otherwise they are at most 65,535 bytes.
     pub window_scaling: bool,
-    /// Whether selective acknowledgements are in use (RFC 2018; Linux `tcp_sack`). Both ends have to be of one mind.
+    /// Whether selective acknowledgements are used (RFC 2018; Linux `tcp_sack`). Both ends must agree.
     pub sack: bool,
-    /// Least of the variance in the retransmission timeout, so that the timeout is longer than it (Linux `tcp_rto_min_us`).
+    /// Smallest variance term of the retransmission timeout; the timeout is always longer (Linux `tcp_rto_min_us`).
     pub rto_min: Span,
-    /// Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
+    /// Whether each of the first two duplicate acknowledgements allows a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// How long the acknowledgement of a single segment is held back, with every second one acknowledged at once (RFC 5681, section
-    /// 4.2); none is Linux's delay, which adapts and has quick acknowledgements.
+    /// Delay of the acknowledgement of a single segment, with every second segment acknowledged at once (RFC 5681, section 4.2);
+    /// `None` for Linux's algorithm, which adapts the delay and has quick acknowledgements.
     pub delayed_ack: Option<Span>,
-    /// Whether, with such a delay, what the application reads is acknowledged once the window is two segments wider than was told
-    /// (FreeBSD 4, `tcp_output.c`): two acknowledgements for three segments.
+    /// Whether, with `delayed_ack`, reads of the application cause an acknowledgement once the window is two segments larger than
+    /// advertised (FreeBSD 4, `tcp_output.c`): two acknowledgements for three segments.
     pub window_updates: bool,
-    /// Whether to pace although the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at
-    /// 120 % after it (Linux `tcp_update_pacing_rate`).
+    /// Whether to pace even if the controller gives no rate: at 200 % of window over smoothed RTT in slow start, at 120 % after
+    /// it (Linux `tcp_update_pacing_rate`).
     pub pacing: bool,
-    /// Whether the window falls back after idleness (Linux `tcp_slow_start_after_idle`).
+    /// Whether the congestion window is reduced after an idle time (Linux `tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
-    /// Whether duplicate acknowledgements are thinned out while data is missing (Linux `tcp_comp_sack_nr`, 44 against 0).
+    /// Whether duplicate acknowledgements are compressed while data is missing (Linux `tcp_comp_sack_nr`: 44 if so, 0 if not).
     pub compress_sack: bool,
-    /// What its timestamps are taken from (RFC 7323).
+    /// The clock of its timestamps (RFC 7323).
     pub clock: Clock,
     /// Initial sequence number.
     pub initial_sequence: u32,
-    /// Seed of the stream that the controller draws from.
+    /// Seed of the controller's random numbers.
     pub seed: u64,
 }
 

@@ -7,7 +7,7 @@ use weir_base::{Span, Time};
 
 /// Length of a jiffy at HZ=250.
 pub(crate) const JIFFY: Span = Span::from_millis(4);
-/// Entries of a wheel level less one: the longest delay that it holds, in its own units.
+/// Entries of a wheel level minus one: the longest delay that it holds, in its own units.
 const LEVEL: u64 = 63;
 /// Each level is eight times coarser than the one before (`LVL_CLK_SHIFT`).
 const COARSER_SHIFT: u32 = 3;

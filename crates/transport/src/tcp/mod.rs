@@ -1,5 +1,5 @@
-//! TCP as Linux 6.18 runs it, as a pure state machine: [`Connection`] takes segments and times and answers with segments and
-//! the next time. Data is not carried, only its length.
+//! TCP as in Linux 6.18, as a pure state machine: [`Connection`] takes segments and times and returns segments and the time of
+//! the next timer. Data is not carried, only its length.
 
 mod accecn;
 mod ack;

@@ -1,5 +1,5 @@
-//! Internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`): a segment may leave when the time that those
-//! before it take at the pacing rate has passed, with credit for half of what was slept through.
+//! Internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`): a segment may leave when the transmission time of the
+//! previous segments at the pacing rate has passed, with credit for at most half a segment's time after a late start.
 
 use weir_base::{Bytes, Rate, Span, Time};
 
@@ -7,23 +7,23 @@ use weir_base::{Bytes, Rate, Span, Time};
 const SLOW_START_PERCENT: u64 = 200;
 /// Pacing after it (`tcp_pacing_ca_ratio`).
 const AVOIDANCE_PERCENT: u64 = 120;
-/// The first segments of a connection are not held back: the pacing begins with this one (`tcp_update_skb_after_send`).
+/// The first segments of a connection are not paced: pacing begins with this one (`tcp_update_skb_after_send`).
 const FIRST_PACED: u32 = 10;
 
-/// Holds segments back to a rate.
+/// Paces segments at a rate.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     always: bool,
     rate: Option<Rate>,
-    /// What the rate is to be derived from, where nothing needs it yet.
+    /// Values from which the rate is derived when it is needed; `None` if the controller gives the rate.
     basis: Option<Basis>,
     enforced: bool,
     next: Time,
-    /// Data segments sent, as far as it matters.
+    /// Data segments sent, counted up to [`FIRST_PACED`].
     sent: u32,
 }
 
-/// What Linux derives a pacing rate from.
+/// The values from which Linux derives a pacing rate.
 #[derive(Debug, Clone, Copy)]
 struct Basis {
     window: Bytes,
@@ -51,12 +51,12 @@ impl Pacer {
         }
     }
 
-    /// The rate, whether enforced or not. A division, so one that is not enforced is derived when it is asked for.
+    /// The rate, whether enforced or not. It takes a division, so a rate that is not enforced is computed on request.
     pub(crate) fn rate(&self) -> Option<Rate> {
         self.basis.map(|Basis { window, srtt8, percent }| rate_of(window, srtt8, percent)).or(self.rate)
     }
 
-    /// Whether segments are held back.
+    /// Whether segments are paced.
     #[inline]
     pub(crate) fn is_enforced(&self) -> bool {
         self.enforced
@@ -67,7 +67,7 @@ impl Pacer {
         if self.enforced { self.next } else { Time::ZERO }
     }
 
-    /// A segment of so many payload bytes left.
+    /// A segment of `bytes` payload bytes has left.
     #[inline]
     pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Time) {
         if self.sent < FIRST_PACED {
@@ -78,15 +78,15 @@ impl Pacer {
         }
         let Some(rate) = self.rate.filter(|_| self.enforced) else { return };
         let length = rate.time_to_send(bytes);
-        // A late start is made up for by at most half a segment's time.
+        // A late start is compensated by at most half a segment's time.
         let credit = Span::from_nanos(now.since(self.next).as_nanos().min(length.as_nanos() / 2));
         let start = if self.next > now { self.next } else { now };
         self.next = start + length.saturating_sub(credit);
     }
 }
 
-/// So many per cent of a window each round trip. Eight bits a byte, and eight times 10^6 since the round trip is in eighths
-/// of microseconds.
+/// The rate of `percent` per cent of a window each round trip. The factor is eight bits a byte, and eight times 10^6 since
+/// the round trip time is in eighths of microseconds.
 #[inline]
 fn rate_of(window: Bytes, srtt8: u64, percent: u64) -> Rate {
     let (factor, divisor) = (64_000_000 * percent, 100 * srtt8);

@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 6937) as Linux `tcp_cwnd_reduction` has it: while a reduction is under way, the window is
-//! what is in flight plus what may be sent in answer to this acknowledgement.
+//! Proportional rate reduction (RFC 6937) as in Linux `tcp_cwnd_reduction`: during a reduction, the window is the segments in
+//! flight plus the segments that may be sent in answer to this acknowledgement.
 
 /// A reduction under way. All counts in segments.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,8 +24,8 @@ impl Prr {
         self.sent += 1;
     }
 
-    /// An acknowledgement delivered so many segments; `progress` says that the first unacknowledged byte moved and no
-    /// loss was newly found.
+    /// An acknowledgement delivered this many segments; `progress` says that the first unacknowledged byte moved and no new loss
+    /// was found.
     pub(crate) fn on_ack(&mut self, delivered: u32, ssthresh: u32, in_flight: u32, progress: bool) {
         if delivered == 0 || self.prior_cwnd == 0 {
             return;

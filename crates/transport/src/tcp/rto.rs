@@ -1,5 +1,5 @@
-//! Round-trip estimation and the retransmission timeout: RFC 6298 in the integers of Linux `tcp_rtt_estimator`, whose
-//! variance decays once a round trip and whose floor of 200 ms bounds the variance, not the sum.
+//! Round-trip estimation and the retransmission timeout: RFC 6298 in the integer arithmetic of Linux `tcp_rtt_estimator`. The
+//! variance decays once a round trip, and the floor of 200 ms bounds the variance, not the sum.
 
 use super::jiffies;
 use weir_base::Span;
@@ -9,7 +9,7 @@ const RTO_MAX: u64 = 120_000_000;
 /// Timeout before the first sample, microseconds (`TCP_TIMEOUT_INIT`, RFC 6298 section 2.1).
 pub(crate) const RTO_INITIAL: u64 = 1_000_000;
 
-/// The estimator. All times in microseconds.
+/// The estimator. All times are in microseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     /// Eight times the smoothed RTT; 0 before the first sample.
@@ -25,13 +25,13 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator without samples, whose variance term is at least this.
+    /// An estimator without samples, whose variance term is at least `least`.
     pub(crate) fn new(least: Span) -> RttEstimator {
         let least = least.as_micros();
         RttEstimator { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, round_end: 0, rto: RTO_INITIAL, least }
     }
 
-    /// Takes a sample; `una` and `next` are the first position not acknowledged and the next to be sent.
+    /// Takes a sample in microseconds. `una` is the first unacknowledged position, `next` the next position to be sent.
     pub(crate) fn sample(&mut self, rtt: u64, una: u64, next: u64) {
         if self.srtt8 == 0 {
             self.srtt8 = (rtt << 3).max(1);
@@ -70,7 +70,7 @@ impl RttEstimator {
         self.mdev4 = (self.mdev4 as i64 + error) as u64;
     }
 
-    /// Smoothed RTT in microseconds, if there was a sample.
+    /// Smoothed RTT in microseconds; `None` before the first sample.
     pub(crate) fn srtt(&self) -> Option<u64> {
         (self.srtt8 != 0).then_some(self.srtt8 >> 3)
     }
@@ -78,7 +78,7 @@ impl RttEstimator {
     pub(crate) fn srtt8(&self) -> u64 {
         self.srtt8
     }
-    /// The timeout in microseconds, backed off as it is.
+    /// The timeout in microseconds, with its backoff.
     pub(crate) fn rto(&self) -> u64 {
         self.rto
     }

@@ -1,16 +1,16 @@
-//! What the application has written to a connection. Before the connection is open the handshake keeps it, from then on the
+//! The data that the application has written to a connection. The handshake keeps it until the connection is open, then the
 //! sender does.
 
-/// What the application has written, and whether more is to come. Positions count from the SYN's, which is 0.
+/// The written data, and whether more will follow. Positions count from the SYN, which has position 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Written {
     /// Position after the last byte.
     pub(crate) end: u64,
     /// Whether the application always has more: the buffer is filled again whenever it is woken.
     pub(crate) endless: bool,
-    /// Whether it then fills the buffer all the time.
+    /// Whether an endless application refills the buffer at once, without waiting to be woken.
     pub(crate) greedy: bool,
-    /// Whether it has closed its side: a FIN follows what was written.
+    /// Whether the application has closed its side: a FIN follows the written data.
     pub(crate) closed: bool,
 }
 
@@ -31,7 +31,7 @@ impl Written {
         (self.endless, self.closed) = (false, true);
     }
 
-    /// How much lies beyond this position.
+    /// Number of written bytes beyond this position.
     #[inline]
     pub(crate) fn beyond(&self, position: u64) -> u64 {
         self.end.saturating_sub(position)

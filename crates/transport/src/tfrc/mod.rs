@@ -1,7 +1,7 @@
-//! TCP-Friendly Rate Control (RFC 5348) as a transport of its own: the flows that the coordination study measures against. The
-//! receiver finds the loss event rate and reports once a round trip; the sender computes its rate by the equation.
+//! TCP-Friendly Rate Control (RFC 5348) as a transport of its own: the reference flows of the coordination study. The receiver
+//! measures the loss event rate and reports once a round trip; the sender computes its rate with the throughput equation.
 //!
-//! Rates and packet sizes count IP bytes. Left out: the smaller rate while the queue grows (section 4.5, optional) and ECN.
+//! Rates and packet sizes count IP bytes. Not implemented: the smaller rate while the queue grows (section 4.5, optional) and ECN.
 
 mod receiver;
 mod sender;
@@ -19,9 +19,9 @@ use weir_base::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
-    /// Length of an IP packet; by default, and at most, the path's MTU.
+    /// Length of an IP packet, at most the path's MTU, which is the default.
     pub packet: Option<Bytes>,
-    /// Whether old loss intervals lose weight while the open one is long (section 5.5).
+    /// Whether old loss intervals lose weight while the open interval is long (RFC 5348, section 5.5).
     pub discounting: bool,
     /// Retransmission timeout of the TCP in the equation, in round trips.
     #[serde(deserialize_with = "timeout_rtts")]
@@ -39,7 +39,7 @@ fn timeout_rtts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Er
     within(deserializer, 1.0..=100.0)
 }
 
-/// Length of a flow's packets: what was asked for, within what its headers need and the MTU.
+/// Length of a flow's IP packets: `packet`, at least its headers and one byte of data, at most the MTU.
 pub(crate) fn packet_length(packet: Option<Bytes>, setup: &Setup<'_>) -> u32 {
     let least = u64::from(setup.ip_header) + 8 + HEADER as u64 + 1;
     packet.unwrap_or(setup.mtu).get().clamp(least, setup.mtu.get().max(least)) as u32
@@ -62,20 +62,20 @@ impl Transport for Parameters {
     }
 }
 
-/// What the receiver reports, 16 bytes behind the kind.
+/// The receiver's report, 16 bytes behind the kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Report {
     /// Timestamp of the last data packet, in microseconds.
     timestamp: u32,
-    /// How long ago it arrived, in microseconds.
+    /// Time since its arrival, in microseconds.
     delay: u32,
-    /// Bytes a second that arrived in the last round trip.
+    /// Receive rate of the last round trip, in bytes a second.
     received: u32,
     /// Loss event rate in units of 2^-32; zero before the first loss.
     loss: u32,
 }
 
-/// One as a loss event rate.
+/// A loss event rate of one, in the units of a report.
 const WHOLE: f64 = 4_294_967_296.0;
 
 impl Report {

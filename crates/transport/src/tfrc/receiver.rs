@@ -1,33 +1,33 @@
-//! TFRC's receiver (RFC 5348, section 6): the loss event rate of what arrives, and when to report it.
+//! TFRC's receiver (RFC 5348, section 6): the loss event rate of arriving packets, and the times of reports.
 
 use super::{Report, WHOLE};
 use crate::paced::{Data, Reporter, Writer};
 use weir_base::{Span, Time};
 use weir_control::tfrc::{Gaps, LossIntervals, loss_event_rate_of, throughput};
 
-/// What a receiver keeps.
+/// The receiver's state.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     gaps: Gaps,
     history: LossIntervals,
     timeout_rtts: f64,
-    /// Timestamp of the last data packet and when it arrived.
+    /// Timestamp and arrival time of the last data packet.
     last: Option<(u32, Time)>,
-    /// Round trip time as the sender says it.
+    /// Round trip time that the sender has stated.
     rtt: Option<Span>,
     /// Length of the last packet.
     size: f64,
-    /// Bytes since the last report, when that was, and the same of the period before it.
+    /// Bytes since the last report, the time of that report, and bytes and length of the period before it.
     bytes: u64,
     since: Time,
     before: (u64, Span),
-    /// Data packets have arrived since the last report.
+    /// Whether data packets have arrived since the last report.
     news: bool,
     due: Time,
 }
 
 impl Receiver {
-    /// A receiver to which nothing has arrived.
+    /// A receiver before the first packet.
     pub(crate) fn new(discounting: bool, timeout_rtts: f64) -> Receiver {
         Receiver {
             gaps: Gaps::default(),
@@ -44,7 +44,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes a second that arrived in the last round trip: since the last report, and before it if that was not long enough.
+    /// Receive rate in bytes a second: since the last report, or from the report before it if that is less than a round trip ago.
     fn receive_rate(&self, now: Time) -> f64 {
         let elapsed = now.since(self.since);
         let (bytes, span) = match self.rtt {
@@ -74,7 +74,7 @@ impl Reporter for Receiver {
         let (rate, size, timeout_rtts) = (self.receive_rate(now), self.size, self.timeout_rtts);
         let (history, rtt, mut event) = (&mut self.history, self.rtt.unwrap_or(Span::from_secs(1)), false);
         self.gaps.arrived(sequence, now, |losses| {
-            // Losses of one run may be of several round trips; each but the first of a round trip changes nothing.
+            // Losses of one run may span several round trips; only the first loss of a round trip has an effect.
             for n in 0..losses.count.min(LONGEST_RUN) {
                 let equation = |p| throughput(size, rtt, p, 1.0, timeout_rtts);
                 event |= history.lost(losses.first + n, 1, losses.time(n), rtt, || {
@@ -83,7 +83,7 @@ impl Reporter for Receiver {
             }
         });
         self.history.arrived(sequence);
-        // The first packet is reported at once, and a loss event as soon as it is found (sections 6.1, 6.3).
+        // The first packet is reported at once, and a loss event as soon as it is detected (sections 6.1, 6.3).
         if first || event {
             self.due = now;
         } else if self.due == Time::NEVER
@@ -113,7 +113,7 @@ impl Reporter for Receiver {
     }
 }
 
-/// Where unwrapped numbers begin: those below the first one have room.
+/// First unwrapped sequence number, which leaves room for numbers below the first one.
 const UNWRAPPED_FROM: u64 = 1 << 32;
-/// Packets of a run of losses that are looked at one by one. A longer run is an outage, one loss event or a few.
+/// Packets of a run of losses that are processed one by one. A longer run is an outage, with one loss event or a few.
 const LONGEST_RUN: u64 = 4096;

@@ -1,4 +1,4 @@
-//! TFRC's sender (RFC 5348, section 4): the rate from each report, and what happens when none comes.
+//! TFRC's sender (RFC 5348, section 4): the rate from each report, and its reduction when no report comes.
 
 use super::Report;
 use crate::endpoint::Sample;
@@ -10,15 +10,15 @@ use weir_control::tfrc::{LONGEST_GAP, initial_window, throughput};
 const RTT_WEIGHT: f64 = 0.1;
 /// Packets a second before the first report (section 4.2).
 const FIRST_RATE: f64 = 1.0;
-/// What a loss leaves of the receive rate while the application limits the sender (section 4.3).
+/// Factor on the receive rate after a loss while the application limits the sender (section 4.3).
 const LIMITED_LOSS: f64 = 0.85;
-/// Receive rates that are kept, which are of the last two round trips (section 4.3, `X_recv_set`).
+/// Number of receive rates that are kept, all from the last two round trips (section 4.3, `X_recv_set`).
 const RATES: usize = 4;
 
-/// The receive rates of late, whose largest bounds the rate.
+/// The recent receive rates, the largest of which bounds the rate.
 #[derive(Debug, Clone, Copy)]
 struct Received {
-    /// When each was reported, and bytes a second. Before the first report there is no bound.
+    /// Time of the report and rate in bytes a second. While `unbounded`, there is no bound on the rate.
     rates: [Option<(Time, f64)>; RATES],
     unbounded: bool,
 }
@@ -31,7 +31,7 @@ impl Received {
         self.rates.iter().flatten().map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
-    /// Takes a rate in; those older than two round trips go.
+    /// Adds a rate and removes rates older than two round trips.
     fn update(&mut self, now: Time, rate: f64, rtt: Span) {
         for kept in &mut self.rates {
             *kept = kept.filter(|(at, _)| now.since(*at) <= rtt * 2);
@@ -39,14 +39,14 @@ impl Received {
         self.insert(now, rate);
     }
 
-    /// Takes a rate in and keeps the largest alone.
+    /// Adds a rate and keeps the largest rate only.
     fn maximize(&mut self, now: Time, rate: f64) {
         self.unbounded = false;
         let largest = self.largest().max(rate);
         self.set(now, largest);
     }
 
-    /// This rate is the only one.
+    /// Replaces all rates by this one.
     fn set(&mut self, now: Time, rate: f64) {
         *self = Received { rates: [None; RATES], unbounded: false };
         self.rates[0] = Some((now, rate));
@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     /// Bytes of a packet, `s`.
     size: f64,
     timeout_rtts: f64,
-    /// Bytes a second, `X`.
+    /// The rate in bytes a second, `X`.
     rate: f64,
     rtt: Ewma,
     min_rtt: Option<Span>,
@@ -81,9 +81,9 @@ pub(crate) struct Sender {
     timeouts: u64,
     /// Whether packets have left since the nofeedback timer was set.
     sending: bool,
-    /// When the application last had more to send than the rate let through.
+    /// Last time at which the application had more data than the rate allowed.
     backlogged: Time,
-    /// When the newest packet that a report has covered was sent.
+    /// Departure time of the newest packet covered by a report.
     covered: Time,
 }
 
@@ -113,13 +113,13 @@ impl Sender {
         self.size / LONGEST_GAP
     }
 
-    /// How long no report may come, `max(4 R, 2 s / X)`; 2 s before the first (section 4.2).
+    /// Length of the nofeedback timer, `max(4 R, 2 s / X)`; 2 s before the first report (section 4.2).
     fn patience(&self) -> Span {
         let two_packets = Span::from_secs_f64(2.0 * self.size / self.rate);
         self.rtt().map_or(Span::from_secs(2), |rtt| (rtt * 4).max(two_packets))
     }
 
-    /// The rate under a bound by what is received (section 4.3, step 4).
+    /// Computes the rate, bounded by `bound` in bytes a second (section 4.3, step 4).
     fn compute(&mut self, bound: f64, now: Time) {
         let Some(rtt) = self.rtt() else { return };
         if self.loss_event_rate > 0.0 {
@@ -154,7 +154,7 @@ impl RateControl for Sender {
 
     fn reported(&mut self, report: &[u8], now: Time) {
         let Some(report) = Report::decoded(report) else { return };
-        // Round trip times above half the clock's range are of no packet that we sent.
+        // Round trip times above half the clock's range do not belong to a packet of this sender.
         let age = micros(now).wrapping_sub(report.timestamp);
         let sample = age.wrapping_sub(report.delay);
         if sample > u32::MAX / 2 || age > u32::MAX / 2 {
@@ -213,7 +213,7 @@ impl RateControl for Sender {
             self.timeouts += u64::from(!idle);
         }
         self.sending = false;
-        // An idle sender's rate falls to what an initial window gives; then the timer waits for packets.
+        // An idle sender's rate falls to an initial window a round trip; then the timer stops until packets leave.
         self.no_feedback = if idle && slow { Time::NEVER } else { now + self.patience() };
     }
 
