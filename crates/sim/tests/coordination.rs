@@ -128,19 +128,27 @@ fn ensembles(transport: &str) -> RunSummary {
 #[test]
 fn ensembles_arrive_together_when_streams_share_their_rates_by_the_sizes_of_their_frames() {
     let metric = |run: &RunSummary, name: &str| run.groups[0].metrics.get(name).scalar().unwrap();
-    let together = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"frames\" }");
-    let equal = ensembles("transport = { kind = \"rudp\", application = 1, scheme = \"equal\" }");
+    let rudp =
+        |scheme: &str| format!("transport = {{ kind = \"rudp\", application = 1, scheme = \"{scheme}\" }}");
+    let sliq = |scheme: &str| {
+        format!(
+            "transport = {{ kind = \"sliq\", coordination = {{ application = 1, scheme = \"{scheme}\" }} }}"
+        )
+    };
     let apart = ensembles("cc = \"newreno\"");
-    // Six flowshares of 2.7 Mbit/s carry 153,600 bytes 13 times a second. The barrier bounds the loss of equal rates.
-    let rate = metric(&together, "ensembles_per_s");
-    assert!((11.0..15.0).contains(&rate), "{rate}");
-    for name in ["completion_asynchrony_ms", "stall_time_ms", "ensemble_jitter_ms"] {
-        let [together, equal, apart] = [&together, &equal, &apart].map(|run| metric(run, name));
-        assert!(together < equal && together < apart, "{name}: {together}, {equal} and {apart}");
+    for (together, equal) in [(rudp("frames"), rudp("equal")), (sliq("frames"), sliq("equal"))] {
+        let (together, equal) = (ensembles(&together), ensembles(&equal));
+        // Six flowshares of 2.7 Mbit/s carry 153,600 bytes 13 times a second. The barrier bounds the loss of equal rates.
+        let rate = metric(&together, "ensembles_per_s");
+        assert!((11.0..15.0).contains(&rate), "{rate}");
+        for name in ["completion_asynchrony_ms", "stall_time_ms", "ensemble_jitter_ms"] {
+            let [together, equal, apart] = [&together, &equal, &apart].map(|run| metric(run, name));
+            assert!(together < equal && together < apart, "{name}: {together}, {equal} and {apart}");
+        }
+        // All data sent is read: ensembles of 153,600 bytes, except the one under way.
+        let read = metric(&together, "goodput_mbps") * 1e6 / 8.0 / 153_600.0;
+        assert!((read / rate - 1.0).abs() < 0.02, "{read} of {rate} a second");
     }
-    // All data sent is read: ensembles of 153,600 bytes, except the one under way.
-    let read = metric(&together, "goodput_mbps") * 1e6 / 8.0 / 153_600.0;
-    assert!((read / rate - 1.0).abs() < 0.02, "{read} of {rate} a second");
 }
 
 #[test]

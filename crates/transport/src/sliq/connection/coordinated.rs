@@ -12,7 +12,7 @@ use weir_coord::scheme::Own;
 /// What the connection follows, and what it says of itself.
 #[derive(Debug)]
 pub(super) struct Coordinated {
-    pub(super) guide: Guide,
+    guide: Guide,
     /// What the application writes: its size, and what of it is not taken yet.
     frame: u64,
     unwritten: u64,
