@@ -35,9 +35,9 @@ Example, at the edge of a site whose endpoints are 10.1.0.0/16, behind eth1:
   weir ap --local eth1 --path eth2 --apps apps.toml --peer 10.2.0.0/16 --metrics 127.0.0.1:9100
   weir ap show
 
-It works until it is interrupted. The two devices are the sides of a wire while it does: what comes in by one leaves by the other as it \
-came, but for the packets of the applications. They have no addresses, and this host gets none of their packets itself. Everything that \
-is changed for it is put back when it ends, also when it is killed. It is not fail-open: while it does not run, nothing passes.
+It runs until it is interrupted. Meanwhile the two devices are the ends of a wire: frames that one device receives leave by the other \
+unchanged, except packets of the applications. The devices have no addresses, and this host receives none of their packets itself. All \
+changes to the host are undone when it ends, also when it is killed. It is not fail-open: while it does not run, no packets pass.
 Exit status: 0 interrupted; 1 a device has gone away; 2 bad input."
 )]
 pub(crate) struct ApArgs {
@@ -90,7 +90,7 @@ pub(crate) fn ap(args: &ApArgs) -> Result<(), Failure> {
         (Some(ApAction::Show { device, json }), _) => show::show(device.as_deref(), *json),
         (None, Some(wire)) => work(wire),
         (None, None) => {
-            Err(Failure::bad_input("between which devices?", "`weir ap --help` shows an example"))
+            Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
         }
     }
 }
@@ -114,7 +114,7 @@ fn config(args: &WireArgs) -> Result<Config, Failure> {
         wrong(error.to_string(), help)
     })?;
     if config.application.is_empty() {
-        return Err(wrong("it names no application, so every packet would pass untouched".to_owned(), None));
+        return Err(wrong("it names no application, so every packet would pass unchanged".to_owned(), None));
     }
     for application in &config.application {
         let within = |remote: &&Prefix| !args.peer.iter().any(|peer| peer.covers(remote));
@@ -133,14 +133,14 @@ fn config(args: &WireArgs) -> Result<Config, Failure> {
         config.peer_key.is_some() || config.application.iter().any(|application| application.key.is_some());
     if keyed && is_read_by_others(path).unwrap_or(false) {
         return Err(wrong(
-            "it has keys in it, and others can read it".to_owned(),
+            "it contains keys, and other users can read it".to_owned(),
             Some(format!("chmod 600 {}", path.display())),
         ));
     }
     if let Some(file) = &args.key {
         if config.peer_key.is_some() {
             return Err(wrong(
-                "it has a `peer_key`, and --key gives another one".to_owned(),
+                "it has a `peer_key`, and --key gives a second one".to_owned(),
                 Some("give the key once".to_owned()),
             ));
         }
@@ -190,6 +190,6 @@ fn work(args: &WireArgs) -> Result<(), Failure> {
         args.path,
         names.join(", ")
     ));
-    point.run(&stop).map_err(|error| Failure::failed(format!("the aggregation point ends: {error}")))?;
+    point.run(&stop).map_err(|error| Failure::failed(format!("the aggregation point failed: {error}")))?;
     print(&show::told(&point.watch().snapshot()))
 }

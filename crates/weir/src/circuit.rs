@@ -92,7 +92,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
             (Some(host), None) => format!(", the round trip measured to {host}"),
             (Some(host), Some(most)) => {
                 let most = format!("{:.1} Mbit/s", most.mbit_per_sec());
-                format!(", the round trip measured to {host}, where {most} of frames came")
+                format!(", the round trip measured to {host}, which received frames at {most}")
             }
         };
         format!("A circuit of {rate} and {rtt}{probed}\n\n")
@@ -120,7 +120,7 @@ fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
     });
     let Some(rate) = args.rate.or(measured) else {
         let help = "run `weir circuit serve` there, or give the rate with --rate";
-        return Err(Failure::bad_input(format!("{host} does not tell at which rate a burst comes"), help));
+        return Err(Failure::bad_input(format!("{host} does not report the rate of a burst"), help));
     };
     Ok((rate, rtt, measured))
 }
@@ -166,7 +166,7 @@ fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
     let reserved = store.reserve(&circuit, &card, now).map_err(|error| in_the_way(&mut store, error))?;
     if let Some(behind) = reserved.clock_behind {
         say(&format!(
-            "weir: the clock is {behind} behind the last reservation's: if it was set back by mistake, set it right"
+            "weir: the clock is {behind} behind the time of the last reservation: correct it if it was set back by mistake"
         ));
     }
     if args.json {
@@ -192,14 +192,14 @@ fn card_rate(device: &str, given: Option<Rate>) -> Result<Rate, Failure> {
         let message = format!("there is no device {device}");
         return Err(Failure::bad_input(
             message,
-            "`ip link` lists the devices; --card gives the rate of one to come",
+            "`ip link` lists the devices; --card gives the rate of a device that does not exist yet",
         ));
     }
     let speed = std::fs::read_to_string(folder.join("speed")).unwrap_or_default();
     match speed.trim().parse::<u64>() {
         Ok(megabits) if megabits > 0 => Ok(Rate::from_mbit_per_sec(megabits)),
         _ => Err(Failure::bad_input(
-            format!("{device} does not say its rate"),
+            format!("{device} does not report its rate"),
             "give it with --card, for example --card 10gbit",
         )),
     }
@@ -276,7 +276,7 @@ fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
     };
     let now = now();
     if now < latest {
-        say(&format!("weir: the clock says {now}, but reservations were made at {latest}"));
+        say(&format!("weir: the clock reads {now}, but reservations were made at {latest}"));
     }
     let mut shown: Vec<(u64, &Circuit)> =
         calendar.circuits().filter(|(_, circuit)| all || now < circuit.until).collect();

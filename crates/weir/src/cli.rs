@@ -78,12 +78,12 @@ Examples:
   weir run labs/quickstart.toml
   weir run labs/quickstart.toml --on sim,live --out /tmp/quickstart
   weir run lab.toml --set run.duration='60 s' --set dumbbell.rate='1 Gbit/s'
-  weir run lab.toml --dry-run                       the tree, an estimate, and the commands that a live run would execute
+  weir run lab.toml --dry-run                       print the tree, an estimate, and the commands that a live run would execute
   weir run lab.toml --rerun --only queue=PIE --only rate='10 Mbit/s'
 
-An interrupted run goes on where it stopped when the same command is given again, and so does a --rerun: its results \
-are kept in DIR/.weir-rerun and take the place of the older ones when they are complete. index.html may be opened while \
-it runs (of a --rerun, the one in that folder): it is written anew every ten seconds or so.
+Repeating the command resumes an interrupted run. This also holds for --rerun: its results are kept in DIR/.weir-rerun and replace the \
+older ones when they are complete. index.html can be opened during the run (for --rerun, the one in that folder): it is rewritten about \
+every ten seconds.
 Exit status: 0 done; 1 a run failed or (--strict) was invalid; 2 bad input; 130 interrupted.")]
 pub(crate) struct RunArgs {
     /// The lab file
@@ -208,8 +208,8 @@ Examples:
   weir plot results/web --metric goodput_mbps --of bulk --kind bars -o goodput.png
   weir plot results/grid --metric rtt_ms --of web --along rate --by queue --kind lines --only rtt='40 ms' -o rtt.svg
 
-Time and CDF are of one run of each cell, the first that is not invalid; means are over all repeats that are not. Of two engines \
-bars, lines and heat maps show the simulator.")]
+Time and CDF plots show one run of each cell, the first valid one; means are over all valid repeats. If both engines ran, bars, lines \
+and heat maps show the simulator.")]
 pub(crate) struct PlotArgs {
     /// A result folder
     pub folder: PathBuf,
@@ -244,11 +244,11 @@ pub(crate) struct PlotArgs {
 #[command(after_help = "\
 Examples:
   weir reproduce textbook                     the labs as they are written
-  weir reproduce textbook/pie --full          with what [full] in them sets: more repeats, more cells
-  weir reproduce dualpi2 --on sim,live        on both engines what [live] in its labs picks out
+  weir reproduce textbook/pie --full          with the settings of [full]: more repeats, more cells
+  weir reproduce dualpi2 --on sim,live        on both engines the cells that [live] in its labs selects
 
 A study is a folder in `labs` with a profile.toml, which its labs extend; [[expect]] in a lab states what was published.
-Labs that claim nothing run only with --full, or when they are named; with --on live those alone that have [live], if any has.
+Labs without claims run only with --full, or when they are named. With --on live, only the labs with [live] run, if there are any.
 Verdicts: holds, fails, differs (it does not hold, for a reason that the lab gives), not measured (no valid run). Claims \
 that name the same row hold together or not at all. The table is also in index.html and reproduce.json, and for each study documents/STUDY.md (live \
 STUDY-live.md) has it with pictures of the claims, between the opening and the sections of about.md in the study's folder.
@@ -362,8 +362,8 @@ Examples:
   weir kernel load prague --ect1 eth0           its packets leave eth0 as ECT(1)
   weir kernel unload
 
-A control is in the kernel as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl \
-tcp_congestion_control). Connections keep the one that they have when it is unloaded. docs/kernel.md says more.")]
+The kernel lists a control as weir_NAME: any program may choose it (TCP_CONGESTION, `ip route ... congctl`, the sysctl \
+tcp_congestion_control). Connections keep their control when it is unloaded. docs/kernel.md has the details.")]
 pub(crate) struct KernelArgs {
     #[command(subcommand)]
     pub action: KernelAction,

@@ -51,7 +51,7 @@ pub(crate) fn leave<'a>(
     }
     say(commands.trim_end());
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        eprint!("Run them, as the user who runs weir? [y/N] ");
+        eprint!("Run them as the user who runs weir? [y/N] ");
         let mut answer = String::new();
         // An answer that cannot be read counts as no.
         let _ = std::io::stdin().read_line(&mut answer);
@@ -60,7 +60,7 @@ pub(crate) fn leave<'a>(
         }
     }
     Err(Failure::bad_input(
-        "commands run only with leave, and nothing was run",
-        "read them; --allow-commands lets them run, as the user who runs weir",
+        "the commands need your permission, and nothing was run",
+        "read them; --allow-commands permits them to run, as the user who runs weir",
     ))
 }

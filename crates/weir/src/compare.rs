@@ -23,7 +23,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         .iter()
         .map(|text| text.parse::<Rule>())
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|message| Failure::bad_input(message, "for example --bound queue_delay_ms=15%"))?;
+        .map_err(|message| Failure::bad_input(message, "write for example --bound queue_delay_ms=15%"))?;
     let first = read(&args.first)?;
     let second = args.second.as_deref().map(read).transpose()?;
     let name = |folder: &Path| folder.display().to_string();
@@ -36,7 +36,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
                 first.1.runs.iter().cloned().partition(|run| run.engine == "live");
             if live.is_empty() || sim.is_empty() {
                 return Err(Failure::bad_input(
-                    format!("{} holds the runs of one engine only", args.first.display()),
+                    format!("{} has runs of only one engine", args.first.display()),
                     "run the lab with --on sim,live, name a second result folder, or give --cells X,Y",
                 ));
             }
@@ -47,16 +47,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if let (true, Some((id, reason))) = (compared.rows.is_empty(), compared.left_out.first()) {
         return Err(Failure::bad_input(
             format!(
-                "no run is left to compare; the first of {} left out, {id}: {reason}",
+                "no runs are left to compare; the first of {} excluded runs is {id}: {reason}",
                 compared.left_out.len()
             ),
-            "run again on an idle machine; `weir doctor` tells what makes a live run invalid",
+            "run again on an idle machine; `weir doctor` shows what makes live runs invalid",
         ));
     }
     if compared.rows.is_empty() {
         return Err(Failure::bad_input(
-            "the two have no run in common",
-            "compare results of the same lab: runs are paired by what they chose on each level, and by repeat",
+            "the two results have no run in common",
+            "compare results of the same lab: runs are paired by their labels on each level, and by repeat",
         ));
     }
     if let Some(folder) = &args.out {
@@ -84,8 +84,8 @@ fn side<'a>((folder, (results, summary)): (&PathBuf, &'a (Results, Summary))) ->
 fn cells(args: &CompareArgs) -> Result<(), Failure> {
     if args.second.is_some() || !args.bound.is_empty() {
         return Err(Failure::bad_input(
-            "--cells picks cells of one result, and judges nothing",
-            "leave the second result and --bound out",
+            "--cells selects cells of one result, and gives no verdicts",
+            "omit the second result and --bound",
         ));
     }
     if args.cells.len() > MOST_CELLS {

@@ -46,8 +46,8 @@ fn text(checks: &[Check], width: usize) -> String {
     let of = |status| checks.iter().filter(|check| check.status == status).count();
     let verdict = match (of(Status::Bad), of(Status::Warn)) {
         (0, 0) => "This machine is fit for live runs.".to_owned(),
-        (0, notes) => format!("Live runs work here; {notes} findings may make their results worse."),
-        (bad, _) => format!("{bad} findings keep live runs from working or from being trusted."),
+        (0, notes) => format!("Live runs work here; {notes} findings may distort their results."),
+        (bad, _) => format!("{bad} findings prevent live runs or make their results unreliable."),
     };
     text + "\n" + &verdict + "\n"
 }

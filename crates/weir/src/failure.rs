@@ -76,11 +76,11 @@ impl From<ResultsError> for Failure {
                 Failure::bad_input(error.to_string(), "give a folder that `weir run` has written")
             }
             ResultsError::Staged { .. } => {
-                Failure::bad_input(error.to_string(), "the command with --rerun, given again, completes it")
+                Failure::bad_input(error.to_string(), "repeat the command with --rerun to complete it")
             }
             ResultsError::Stranger { .. } => Failure::bad_input(
                 error.to_string(),
-                "put back the lab.toml that these runs were made with, or move that folder out of runs/",
+                "restore the lab.toml of these runs, or move that folder out of runs/",
             ),
             ResultsError::Folder(error) => error.into(),
             ResultsError::Lab(_) => Failure::bad_input(

@@ -24,7 +24,7 @@ fn load(names: &[String], set: &[String], ect1: &[String]) -> Result<(), Failure
     if names.len() > 1 && !(set.is_empty() && ect1.is_empty()) {
         return Err(Failure::bad_input(
             "--set and --ect1 are for one control at a time",
-            "load the others with a command of their own",
+            "load the other controls with separate commands",
         ));
     }
     names.iter().try_for_each(|name| {
@@ -116,8 +116,8 @@ fn state(running: &Running) -> String {
     let how = match (running.pinned, holders.is_empty()) {
         (true, true) => "loaded".to_owned(),
         (true, false) => format!("loaded, and used by {}", holders.join(", ")),
-        (false, true) => "there for a process that cannot be seen from here".to_owned(),
-        (false, false) => format!("there for {}", holders.join(", ")),
+        (false, true) => "held by a process that cannot be seen from here".to_owned(),
+        (false, false) => format!("held by {}", holders.join(", ")),
     };
     let parameters: Vec<String> =
         running.parameters.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();

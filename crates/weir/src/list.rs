@@ -79,7 +79,7 @@ fn labs(folder: &Path) -> Vec<Entry> {
     let lab = |path: &Path| {
         let summary = match Lab::load(path, &[]) {
             Ok(lab) => lab.title().unwrap_or("no title").to_owned(),
-            Err(_) => format!("cannot be read: `weir run {} --dry-run` tells why", path.display()),
+            Err(_) => format!("cannot be read: `weir run {} --dry-run` shows why", path.display()),
         };
         let name = path.display().to_string();
         Entry { kind: "lab", name, aliases: vec![], summary, parameters: Value::Null, more: vec![] }
@@ -149,7 +149,7 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
         let near =
             near(&entries, &args.name).map_or(String::new(), |name| format!("did you mean `{name}`? "));
         return Err(Failure::bad_input(
-            format!("nothing is called `{}`", args.name),
+            format!("there is no entry `{}`", args.name),
             format!("{near}`weir list` prints all names"),
         ));
     };

@@ -23,8 +23,8 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<(), Failure> {
     let ending = args.output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if !["svg", "png"].contains(&ending) {
         return Err(Failure::bad_input(
-            format!("{} is neither a .svg nor a .png", args.output.display()),
-            "the ending of -o FILE says how the plot is written",
+            format!("{} ends neither in .svg nor in .png", args.output.display()),
+            "the ending of -o FILE selects the format of the plot",
         ));
     }
     let only = args.only.iter().map(|text| {
@@ -57,7 +57,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<(), Failure> {
     };
     fs::write(&args.output, file).map_err(|error| {
         let message = format!("{}: {error}", args.output.display());
-        Failure::bad_input(message, "give -o a file in a folder that exists and is yours")
+        Failure::bad_input(message, "give -o a file in a folder that exists and that you can write")
     })?;
     print(&format!("{}\n", args.output.display()))
 }

@@ -106,7 +106,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         print_json(&document)?;
     } else {
         print(&claims_table(&reproduced, terminal_width()))?;
-        let full = if args.full { "" } else { "--full runs all that the labs have.  " };
+        let full = if args.full { "" } else { "--full runs all cells and repeats of the labs.  " };
         print(&format!("\n{full}{}\n", out.join("index.html").display()))?;
     }
     if score.fails + score.not_measured > 0 { Err(Failure::quiet(1)) } else { Ok(()) }
@@ -126,7 +126,7 @@ fn leave_out_what_is_simulated(loaded: &mut Vec<Loaded>) {
     let stays = |one: &Loaded| one.lab.is_for_live() || !chosen.contains(&one.study);
     let out: Vec<&str> = loaded.iter().filter(|one| !stays(one)).map(|one| one.lab.name()).collect();
     if !out.is_empty() {
-        say(&format!("for the simulator only, without [live]: {}", out.join(", ")));
+        say(&format!("left out, since they have no [live]: {}", out.join(", ")));
     }
     loaded.retain(stays);
 }

@@ -24,7 +24,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     results.reorder(&args.order).map_err(|level| {
         let levels: Vec<_> = results.lab.tree().levels.into_iter().map(|(level, _)| level).collect();
         Failure::bad_input(
-            format!("`{level}` is no level of this tree, or stands twice"),
+            format!("`{level}` is not a level of this tree, or is given twice"),
             format!("the levels are {}", levels.join(", ")),
         )
     })?;
@@ -48,7 +48,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     print(&weir_report::table(&summary, terminal_width()))?;
     match writer {
         Some(holder) => {
-            print(&format!("\n{} now. The pages are left to {holder}, which writes them.\n", results.count()))
+            print(&format!("\n{} now. The pages are not written: {holder} writes them.\n", results.count()))
         }
         None => print(&format!("\n{}.  {}\n", results.count(), args.folder.join("index.html").display())),
     }
@@ -69,7 +69,7 @@ pub(crate) fn tell(results: &Results) {
     if results.unchecked > 0 {
         let unchecked = results.unchecked;
         say(&format!(
-            "weir: the descriptions of {unchecked} runs in {folder} have no checksum: an older weir wrote them"
+            "weir: the descriptions of {unchecked} runs in {folder} have no checksum: an older version of weir wrote them"
         ));
     }
 }
@@ -80,7 +80,8 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     tell(&results);
     let summary = results.summary(None)?;
     let cannot = |error: &dyn std::fmt::Display| {
-        let help = "check that the folder is yours and has room; --out DIR writes elsewhere";
+        let help =
+            "check that you can write the folder and that its disk has space; --out DIR writes elsewhere";
         Failure::bad_input(format!("{}: {error}", args.folder.display()), help)
     };
     // Below the result folder, which may come from somebody else, nothing is written through a link.
@@ -106,7 +107,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
 /// Writes a commented lab to start from.
 pub(crate) fn new(args: &NewArgs) -> Result<(), Failure> {
     let taken = |error: std::io::Error| {
-        let help = "give a name that is not taken, in a folder that exists";
+        let help = "give the name of a new file, in a folder that exists";
         Failure::bad_input(format!("{}: {error}", args.file.display()), help)
     };
     let mut file = fs::File::create_new(&args.file).map_err(taken)?;

@@ -118,7 +118,7 @@ pub(crate) fn execute(
     if tally.cancelled {
         let (done, all) = (tally.finished.len() + tally.kept, cells.len());
         let kept = format!("interrupted; {done} of {all} runs are kept in {}", folder.path().display());
-        return Err(Failure::interrupted(format!("{kept}; the same command goes on from there")));
+        return Err(Failure::interrupted(format!("{kept}; the same command resumes the run")));
     }
     let done = tally.finished.len();
     let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
@@ -165,7 +165,7 @@ fn warn(runs: &[Run]) {
     let all: BTreeSet<String> = runs.iter().flat_map(Run::warnings).collect();
     all.iter().take(MOST_WARNINGS).for_each(|warning| say(&format!("warning: {warning}")));
     if all.len() > MOST_WARNINGS {
-        say(&format!("warning: and {} more of the kind", all.len() - MOST_WARNINGS));
+        say(&format!("warning: {} more warnings are not shown", all.len() - MOST_WARNINGS));
     }
 }
 
@@ -243,7 +243,7 @@ impl Only {
         for choice in choices {
             let Some((level, label)) = choice.split_once('=') else {
                 let help = "write --only LEVEL=LABEL, for example --only queue=PIE";
-                return Err(Failure::bad_input(format!("`{choice}` names no level and label"), help));
+                return Err(Failure::bad_input(format!("`{choice}` is not a level and a label"), help));
             };
             let Some((_, labels)) = levels.iter().find(|(name, _)| name == level) else {
                 let names: Vec<_> = levels.iter().map(|(name, _)| name.as_str()).collect();

@@ -43,7 +43,7 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
 pub(crate) fn keygen(path: &Path) -> Result<(), Failure> {
     let keys = Keys::generate(path).map_err(|error| {
         let message = format!("cannot write {}: {error}", path.display());
-        Failure::bad_input(message, "name a file that is not there yet")
+        Failure::bad_input(message, "name a file that does not exist yet")
     })?;
     print(&format!("{}\n", keys.public))
 }

@@ -198,7 +198,10 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
     assert!(refusal(&[&small], "127.0.0.1:1", &[]).contains("cannot reach 127.0.0.1:1"));
     assert!(refusal(&[&small], "no such host", &[]).contains("write it like"));
     assert!(refusal(&[&small], &serving.at, &["--streams", "65"]).contains("write 1 to 64"));
-    assert!(refusal(&[&small], &serving.at, &["--cc", "none-such"]).contains("cannot send under none-such"));
+    assert!(
+        refusal(&[&small], &serving.at, &["--cc", "none-such"])
+            .contains("cannot use the congestion control none-such")
+    );
     let again = weir(&["circuit", "keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
     fs::set_permissions(place.path("sender.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644))

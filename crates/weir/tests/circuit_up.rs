@@ -186,7 +186,7 @@ fn what_cannot_be_set_up_is_refused_and_changes_nothing() {
         (up("--device v0 --card 10gbit --rate 0bit"), "a rate above 0"),
         ("up 1".to_owned(), "begins at 2100-01-01T10:00:00Z"),
         ("up 9".to_owned(), "there is no reservation 9"),
-        ("up".to_owned(), "which circuit is to be set up?"),
+        ("up".to_owned(), "no circuit is named"),
         ("down 1".to_owned(), "circuit 1 is not up"),
     ] {
         let told = place.refusal(&arguments);
@@ -222,7 +222,7 @@ fn somebody_elses_shaper_is_left_alone_or_put_back() {
     place.inside(|| run("tc qdisc replace dev v0 root handle 6: bfifo limit 5000"));
     let by_hand = place.inside(|| Device::open("v0").unwrap().snapshot().unwrap());
     let told = text(&place.weir("down 2").stderr);
-    assert!(told.contains("somebody else has taken the circuits' shaper off v0"), "{told}");
+    assert!(told.contains("another program has removed the circuits' shaper from v0"), "{told}");
     let after = place.state();
     assert_eq!((after.shapers, after.wmem, after.files), (by_hand, before.wmem, before.files));
 }

@@ -66,7 +66,7 @@ fn a_second_process_is_told_who_writes_and_readers_read() {
         assert!(told.contains(", for ") && told.contains("--out"), "{told}");
     }
     let report = place.done(&["report", "out"]);
-    assert!(report.contains("4 runs now. The pages are left to process"), "{report}");
+    assert!(report.contains("4 runs now. The pages are not written: process"), "{report}");
     assert_eq!(status(&place.weir(&["compare", "out", "out"])), 0);
     place.done(&["export", "out", "--out", "tables"]);
     assert!(tree(&place.path("out")) == before, "nobody has touched it");

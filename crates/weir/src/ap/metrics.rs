@@ -18,7 +18,7 @@ pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
         let message = format!("--metrics {address} is not an address of the loopback device");
         return Err(Failure::bad_input(
             message,
-            "counters are served to this host alone: write 127.0.0.1:PORT or [::1]:PORT",
+            "counters are served only to this host: write 127.0.0.1:PORT or [::1]:PORT",
         ));
     }
     TcpListener::bind(address).map_err(|error| {
@@ -80,10 +80,7 @@ fn text(snapshot: &Snapshot) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "# HELP weir_ap_up_seconds Time since the aggregation point was started.");
     let _ = writeln!(text, "# TYPE weir_ap_up_seconds gauge\nweir_ap_up_seconds{{{wire}}} {up_s}");
-    let _ = writeln!(
-        text,
-        "# HELP weir_ap_packets_total Frames at both devices, and packets by what became of them."
-    );
+    let _ = writeln!(text, "# HELP weir_ap_packets_total Frames at both devices, and packets by outcome.");
     let _ = writeln!(text, "# TYPE weir_ap_packets_total counter");
     for (name, count) in packets {
         let _ = writeln!(text, "weir_ap_packets_total{{{wire},what=\"{name}\"}} {count}");

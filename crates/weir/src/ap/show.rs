@@ -39,11 +39,11 @@ impl Listener {
         let listener = address(device).and_then(|address| UnixListener::bind_addr(&address));
         listener.map(Listener).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::bad_input(
-                format!("an aggregation point works at {device} already"),
-                "`weir ap show` tells which ones work",
+                format!("an aggregation point is already running at {device}"),
+                "`weir ap show` lists the running ones",
             ),
             _ => Failure::bad_input(
-                format!("{device:?} cannot be a device: {error}"),
+                format!("{device:?} is not the name of a device: {error}"),
                 "`ip link` lists the devices",
             ),
         })
@@ -83,13 +83,13 @@ fn working() -> Vec<String> {
 fn ask(device: &str) -> io::Result<Snapshot> {
     let stream = UnixStream::connect_addr(&address(device)?)?;
     if !is_trusted(&stream) {
-        return Err(io::Error::other("it is another user's"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut text = vec![];
     stream.take(LONGEST).read_to_end(&mut text)?;
     if text.is_empty() {
-        return Err(io::Error::other("it answers root and its own user only"));
+        return Err(io::Error::other("it answers only root and its own user"));
     }
     Ok(serde_json::from_slice(&text)?)
 }
@@ -99,8 +99,8 @@ pub(super) fn show(device: Option<&str>, json: bool) -> Result<(), Failure> {
     let snapshots = devices.iter().map(|device| {
         ask(device).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::bad_input(
-                format!("no aggregation point works at {device}"),
-                "name the device towards its endpoints (--local); without one all are shown",
+                format!("no aggregation point is running at {device}"),
+                "name the device towards its endpoints (--local); without a name all are shown",
             ),
             _ => Failure::failed(format!("the aggregation point at {device} does not answer: {error}")),
         })
@@ -110,7 +110,7 @@ pub(super) fn show(device: Option<&str>, json: bool) -> Result<(), Failure> {
         return print_json(&snapshots);
     }
     match &snapshots[..] {
-        [] => print("no aggregation point works here\n"),
+        [] => print("no aggregation point is running here\n"),
         some => print(&some.iter().map(told).collect::<Vec<_>>().join("\n")),
     }
 }

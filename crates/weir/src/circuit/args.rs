@@ -18,8 +18,8 @@ Examples:
   weir circuit down 3
   weir circuit cancel 3
 
-A plan changes nothing on this machine. Reservations are kept in /var/lib/weir/circuits.sqlite (--store); they are admitted \
-so that the circuits of a device never add up to more than its rate. Times are UTC.")]
+A plan changes nothing on this machine. Reservations are kept in /var/lib/weir/circuits.sqlite (--store); one is admitted only if the \
+circuits of the device never exceed its rate in total. Times are UTC.")]
 pub(crate) struct CircuitArgs {
     #[command(subcommand)]
     pub action: CircuitAction,
@@ -256,13 +256,13 @@ pub(crate) struct ReserveArgs {
 #[command(mut_args(|arg| arg.required(false)), mut_group("end", |group| group.required(false)))]
 #[command(after_help = "\
 Examples:
-  weir circuit up 3                        set up what was reserved
+  weir circuit up 3                        set up reservation 3
   weir circuit up --to 10.1.0.0/16 --device eth0 --rate 500mbit --rtt 26ms --for 2h
   weir circuit up 3 --dry-run              print the commands, change nothing
 
 The device gets a class of HTB for each circuit, with a queue and a filter; connections under weir_ctcp get the circuit's window.
-`weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. A circuit whose time is over is taken \
-down by the next command. As root: CAP_NET_ADMIN, and for the control CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.")]
+`weir circuit send` uses it by itself, other programs by `weir kernel use ctcp -- COMMAND`. The next command takes down a circuit whose \
+time is over. Run as root: CAP_NET_ADMIN, and for the control CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.")]
 pub(crate) struct UpArgs {
     /// The reservation, as `list` numbers it; without one the circuit is reserved too
     #[arg(conflicts_with = "Asked")]
@@ -345,7 +345,7 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  weir circuit keygen ~/.config/weir.key     prints the public key, which the other host is given")]
+  weir circuit keygen ~/.config/weir.key     prints the public key; give it to the other host")]
 pub(crate) struct KeygenArgs {
     /// The file for both keys; it must not be there yet
     #[arg(value_name = "FILE")]
@@ -357,9 +357,9 @@ pub(crate) struct KeygenArgs {
 Example:
   weir circuit serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
 
-Files that are not whole end in .weir-part; the sender's command, given again, goes on with them. Nothing is overwritten, and \
-nothing is written outside the folder. The payload crosses the network in clear; that it is what the sender sent is \
-verified block by block, by digests that come encrypted and authenticated.")]
+Incomplete files end in .weir-part; repeating the sender's command resumes them. Nothing is overwritten, and nothing is written outside \
+the folder. The payload crosses the network unencrypted; each block is verified by a digest that the sender sends encrypted and \
+authenticated.")]
 pub(crate) struct ServeArgs {
     /// This host's keys, as `keygen` wrote them
     #[arg(long, value_name = "FILE")]
@@ -396,9 +396,9 @@ Examples:
   weir circuit send --memory 10GB 10.1.2.3 --key weir.key --peer 1b9e...
                                            sends from memory to `serve --memory`: the path's rate without disks
 
-Each second it tells what the receiver has read, what was retransmitted, what of that the network had lost, and what the \
-circuit's shaper refused (as root; what is refused stays unsent and is no loss). The same command, given again after an \
-interruption, sends what is missing.")]
+Each second it prints the bytes that the receiver has read, the retransmitted packets, how many of these the network had lost, and the \
+packets that the circuit's shaper refused (as root; a refused packet stays unsent and is no loss). After an interruption, the same \
+command sends the missing blocks.")]
 pub(crate) struct SendArgs {
     /// The files
     #[arg(required_unless_present = "memory", value_name = "FILE")]

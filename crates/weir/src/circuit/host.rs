@@ -80,7 +80,7 @@ impl Journal {
             dead.devices.iter_mut().try_for_each(Shaped::forget)?;
             self.controls.append(&mut dead.controls);
             journals.write(own, self)?;
-            notes.push("the circuits of a network namespace that is gone went with it".to_owned());
+            notes.push("the circuits of a removed network namespace were removed with it".to_owned());
             journals.remove(&name)?;
         }
         Ok(notes)
@@ -103,7 +103,7 @@ impl Host {
     pub(crate) fn lock() -> Result<(Host, Vec<String>), Failure> {
         let journals = Journals::lock(Path::new(FOLDER))?;
         let namespace = fs::metadata("/proc/thread-self/ns/net")
-            .map_err(|error| Failure::failed(format!("cannot tell the network namespace: {error}")))?;
+            .map_err(|error| Failure::failed(format!("cannot identify the network namespace: {error}")))?;
         let name = namespace.ino().to_string();
         let mut journal: Journal = journals.read(&name)?.unwrap_or_default();
         let mut notes = journal.forget_the_dead(&journals, &name)?;
@@ -155,7 +155,7 @@ impl Host {
             };
             if let Some(up) = journal.circuits().find(|up| up.destination == destination) {
                 let message =
-                    format!("a circuit to {destination} is up already, of reservation {}", up.number);
+                    format!("a circuit to {destination} is up already, for reservation {}", up.number);
                 return Err(Failure::bad_input(
                     message,
                     format!("`weir circuit down {}` takes it down", up.number),

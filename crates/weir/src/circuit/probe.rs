@@ -41,7 +41,7 @@ pub(crate) fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
                 let message = format!("{host} does not answer: {error}");
                 return Err(Failure::bad_input(
                     message,
-                    "name a host that is up, or give the round trip with --rtt",
+                    "name a host that answers, or give the round trip with --rtt",
                 ));
             }
             _ => least = least.min(began.elapsed()),
@@ -109,7 +109,7 @@ pub(crate) fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
     if !(SHORTEST..=LONGEST).contains(&length) {
-        return Err(io::Error::other("a probe has a length that it cannot have"));
+        return Err(io::Error::other("the length of a probe is invalid"));
     }
     let (mut piece, mut came, mut left) = (vec![0; PIECE], vec![], length as usize);
     let began = Instant::now();

@@ -71,7 +71,7 @@ fn bad(what: impl std::fmt::Display, error: impl std::fmt::Display, help: &str) 
 }
 
 fn lost(error: io::Error) -> Failure {
-    Failure::failed(format!("the transfer ended: {error}; the same command goes on where it stopped"))
+    Failure::failed(format!("the transfer failed: {error}; the same command resumes it"))
 }
 
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
@@ -87,12 +87,12 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         bad(
             format!("cannot reach {host}"),
             error,
-            "`weir circuit serve` listens there, on loopback unless told",
+            "run `weir circuit serve` there; it listens on loopback unless --listen is given",
         )
     })?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
     let (mut listener, mut speaker) = session::begin(stream, &keys, &args.peer).map_err(|error| {
-        bad(host, error, "give the other host's public key with --peer, and let it --allow ours")
+        bad(host, error, "give the other host's public key with --peer, and allow ours there with --allow")
     })?;
     for file in &files {
         let (name, bytes, memory) = (file.name.clone(), file.bytes, file.source.is_memory());
@@ -109,7 +109,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         && plan.tcp_rmem[2] > receive_buffer
     {
         say(&format!(
-            "note: the receiver's buffers of {} hold less than the {} that the window needs: run its `serve` as root, with a larger \
+            "note: the receiver's buffers of {} are smaller than the {} that the window needs: run its `serve` as root, with a larger \
              --receive-buffer, or raise net.ipv4.tcp_rmem there",
             Bytes::new(receive_buffer),
             Bytes::new(plan.tcp_rmem[2])
@@ -144,8 +144,8 @@ fn check_control(args: &SendArgs) -> Result<(), Failure> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)
         .map_err(|error| lost(error.into()))?;
     sockopt::set_tcp_congestion(&socket, control).map_err(|error| {
-        let help = "`sysctl net.ipv4.tcp_available_congestion_control` lists the kernel's";
-        bad(format!("cannot send under {control}"), error, help)
+        let help = "`sysctl net.ipv4.tcp_available_congestion_control` lists those of the kernel";
+        bad(format!("cannot use the congestion control {control}"), error, help)
     })
 }
 
@@ -195,7 +195,7 @@ impl Sender {
                 }
                 Some(Message::Ready { receive_buffer }) => {
                     let given = token.map(|token| (token, receive_buffer));
-                    return given.ok_or_else(|| lost(io::Error::other("no token was given")));
+                    return given.ok_or_else(|| lost(io::Error::other("the receiver sent no token")));
                 }
                 Some(Message::Refuse { reason }) => {
                     return Err(Failure::failed(format!("refused: {reason}")));
@@ -261,7 +261,7 @@ impl Sender {
                     let asked = work.asked.entry(place).or_default();
                     *asked += 1;
                     if *asked > ATTEMPTS {
-                        let message = format!("a block was damaged {ATTEMPTS} times on its way");
+                        let message = format!("a block was damaged {ATTEMPTS} times in transit");
                         return Err(Failure::failed(message));
                     }
                     work.again.push_back(place);
@@ -273,7 +273,7 @@ impl Sender {
                 }
                 Some(_) => {
                     return Err(lost(io::Error::other(
-                        "the other host says what a receiver has no reason to say",
+                        "the other host sent a message that no receiver sends",
                     )));
                 }
                 None => return Err(lost(io::ErrorKind::UnexpectedEof.into())),

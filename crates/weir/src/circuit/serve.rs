@@ -81,7 +81,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let bad = |what: &str, error: io::Error, help: &str| Failure::bad_input(format!("{what}: {error}"), help);
     let keys = Keys::of_command(&args.key, "circuit")?;
     let folder = Folder::open(&args.into, args.quota.map(|quota| quota.get())).map_err(|error| {
-        bad(&format!("{}", args.into.display()), error, "--into names a folder for received files")
+        bad(&format!("{}", args.into.display()), error, "name a folder for received files with --into")
     })?;
     let (listener, receive_buffer) = listen(args.listen, args.receive_buffer).map_err(|error| {
         bad(&format!("cannot listen on {}", args.listen), error, "--listen ADDRESS:PORT names another")
@@ -145,7 +145,7 @@ impl Server {
             }
             BLOCKS => self.blocks(stream),
             PROBE => probe::receive(stream),
-            _ => Err(io::Error::other("it does not speak weir's protocol")),
+            _ => Err(io::Error::other("it does not use weir's protocol")),
         }
     }
 
@@ -165,18 +165,18 @@ impl Server {
             match listener.next()? {
                 Some(Message::Offer { name, bytes, memory }) => {
                     if files.len() >= MOST_FILES || files.iter().any(|file| file.name == name) {
-                        return Err(io::Error::other("too many files, or two of one name"));
+                        return Err(io::Error::other("too many files, or two files with the same name"));
                     }
                     if memory && !self.memory {
                         return Err(io::Error::other(
-                            "what comes from memory is received with `serve --memory`",
+                            "a transfer from memory is received with `serve --memory`",
                         ));
                     }
                     if memory && (!files.is_empty() || bytes > MOST_IN_MEMORY)
                         || files.iter().any(|file| file.part.is_none())
                     {
                         return Err(io::Error::other(
-                            "from memory come at most 16 TiB, and no files beside them",
+                            "a transfer from memory has at most 16 TiB, and no files",
                         ));
                     }
                     let part = if memory { None } else { Some(self.folder.part(&name, bytes)?) };
@@ -188,7 +188,7 @@ impl Server {
                 Some(Message::Begin { streams }) if (1..=MOST_STREAMS).contains(&streams) => {
                     return Ok(());
                 }
-                _ => return Err(io::Error::other("it does not say what it offers")),
+                _ => return Err(io::Error::other("it sent a message other than an offer")),
             }
         }
     }
@@ -222,7 +222,7 @@ impl Server {
         let stored = stored.len();
         let bytes = session.received.load(Ordering::Relaxed);
         say(&format!(
-            "{stored} of {} files are whole, {bytes} bytes were received from {peer}",
+            "{stored} of {} files are complete, {bytes} bytes were received from {peer}",
             session.files.len()
         ));
         let _ = speaking.join();
@@ -258,9 +258,9 @@ impl Server {
         listener.wait(Some(SILENCE))?;
         while let Some(message) = listener.next()? {
             let Message::Digest { file: number, block, digest } = message else {
-                return Err(io::Error::other("it says what a sender has no reason to say"));
+                return Err(io::Error::other("it sent a message that no sender sends"));
             };
-            let no_such = || io::Error::other("it names a block that no file has");
+            let no_such = || io::Error::other("it names a block outside every file");
             let file = session.files.get(number as usize).ok_or_else(no_such)?;
             guard(&file.ledger).told(block, digest).ok_or_else(no_such)?;
             file.told.notify_all();
@@ -280,7 +280,7 @@ impl Server {
         let complete = |part| self.folder.complete(&file.name, part, file.bytes);
         if let Err(error) = file.part.as_ref().map_or(Ok(()), complete) {
             file.stored.store(false, Ordering::Release);
-            let reason = format!("{:?} cannot be given its name: {error}", file.name);
+            let reason = format!("{:?} cannot be renamed to its final name: {error}", file.name);
             let _ = session.answer(Message::Refuse { reason });
             return Err(error);
         }
@@ -293,7 +293,7 @@ impl Server {
         stream.read_exact(&mut token)?;
         let token = String::from_utf8_lossy(&token).into_owned();
         let session = guard(&self.sessions).get(&token).cloned();
-        let session = session.ok_or_else(|| io::Error::other("there is no session with its token"))?;
+        let session = session.ok_or_else(|| io::Error::other("no session has its token"))?;
         stream.set_read_timeout(Some(SILENCE))?;
         // On a busy host the circuit would stand idle while this thread waits for a processor. Long work is done on another
         // thread.
@@ -344,7 +344,7 @@ fn read_blocks(
         let length =
             session.files.get(header.file as usize).and_then(|file| length_of(file.bytes, header.block));
         if length != Some(header.length) {
-            return Err(io::Error::other("a block has a length or a place that it cannot have"));
+            return Err(io::Error::other("the length or place of a block is invalid"));
         }
         let mut payload = spare.try_recv().unwrap_or_default();
         payload.resize(header.length as usize);
@@ -385,7 +385,7 @@ impl Incoming {
                     let waited =
                         self.told.wait_timeout(ledger, PATIENCE).unwrap_or_else(PoisonError::into_inner);
                     if waited.1.timed_out() {
-                        return Err(io::Error::other("a block came whose digest was not told"));
+                        return Err(io::Error::other("a block arrived whose digest is missing"));
                     }
                     ledger = waited.0;
                 }

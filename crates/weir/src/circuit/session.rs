@@ -50,7 +50,7 @@ fn write_frame(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn refused(error: snow::Error) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, format!("the keys do not fit: {error}"))
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("the keys do not match: {error}"))
 }
 
 /// Begins a session with a host whose key is known.

@@ -54,7 +54,7 @@ impl Shaped {
     /// Brings the device into the journal's state.
     pub(crate) fn settle(&mut self, notes: &mut Vec<String>) -> Result<(), Failure> {
         let Some(mut device) = self.open() else {
-            notes.push(format!("{} is gone, and its circuits with it", self.name));
+            notes.push(format!("the device {} was removed, and its circuits with it", self.name));
             return self.forget();
         };
         let is = device.snapshot()?;
@@ -77,7 +77,7 @@ impl Shaped {
         }
         if !self.circuits.is_empty() {
             notes.push(format!(
-                "somebody else has taken the circuits' shaper off {}: they are down",
+                "another program has removed the circuits' shaper from {}: they are down",
                 self.name
             ));
         }
@@ -119,7 +119,7 @@ pub(crate) fn check_replaceable(device: &mut Device, before: &Snapshot) -> Resul
         })
     });
     let tried =
-        tried.map_err(|error| Failure::failed(format!("cannot try out how to put it back: {error}")))?;
+        tried.map_err(|error| Failure::failed(format!("cannot test whether it can be restored: {error}")))?;
     let kind = before.root().map_or_else(String::new, |(_, kind)| kind.to_owned());
     if tried? {
         Ok(())

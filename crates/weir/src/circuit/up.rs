@@ -18,7 +18,7 @@ const FOR_SHAPERS: [(u32, &str); 1] = [(12, "CAP_NET_ADMIN to change shapers and
 const FOR_CONTROLS: [(u32, &str); 3] = [
     (39, "CAP_BPF to load the congestion control"),
     (38, "CAP_PERFMON for its reads of the kernel's memory"),
-    (21, "CAP_SYS_ADMIN to mount where it is kept"),
+    (21, "CAP_SYS_ADMIN to mount the file system that keeps it"),
 ];
 
 /// Refuses a user without the needed capabilities, and names those that are missing.
@@ -33,7 +33,7 @@ pub(crate) fn check_capabilities(controls: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("this user may not set circuits up; missing: {}", missing.join(", "));
-    Err(Failure::bad_input(message, "run as root; --no-control leaves the congestion control out"))
+    Err(Failure::bad_input(message, "run as root, or leave the congestion control out with --no-control"))
 }
 
 pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
         (None, None) => {
             let help =
                 "name a reservation (`weir circuit up 3`), or give --to, --device, --rate, --rtt and --for";
-            return Err(Failure::bad_input("which circuit is to be set up?", help));
+            return Err(Failure::bad_input("no circuit is named", help));
         }
     };
     check_time(&circuit, now)?;
@@ -83,7 +83,7 @@ pub(crate) fn up(args: &UpArgs) -> Result<(), Failure> {
     let Plan { window, tcp_rmem: [_, _, receive], .. } = &plan;
     let ceiling = plan.told_ceiling();
     let window = if up.controlled { format!("window {window}") } else { "no window".to_owned() };
-    say(&format!("the receiver needs net.ipv4.tcp_rmem of {receive} bytes, as second and third value"));
+    say(&format!("the receiver needs {receive} bytes as second and third value of net.ipv4.tcp_rmem"));
     print(&format!(
         "{}\n  up: class {}, {window}, at most {ceiling} of payload\n",
         told(up.number, &circuit),
@@ -123,14 +123,14 @@ pub(crate) fn set_up(
 fn check_time(circuit: &Circuit, now: weir_circuit::Utc) -> Result<(), Failure> {
     if now >= circuit.until {
         return Err(Failure::bad_input(
-            format!("the reservation was over at {}", circuit.until),
+            format!("the reservation ended at {}", circuit.until),
             "reserve the circuit for another time",
         ));
     }
     if now < circuit.from {
         return Err(Failure::bad_input(
             format!("the reservation begins at {}; it is {now}", circuit.from),
-            "give the command again then",
+            "repeat the command then",
         ));
     }
     Ok(())
@@ -192,7 +192,7 @@ pub(crate) fn down(args: &DownArgs) -> Result<(), Failure> {
 }
 
 fn not_up(number: u64) -> Failure {
-    Failure::bad_input(format!("circuit {number} is not up"), "`weir circuit list` tells which are")
+    Failure::bad_input(format!("circuit {number} is not up"), "`weir circuit list` shows those that are up")
 }
 
 pub(crate) fn change(args: &ChangeArgs) -> Result<(), Failure> {

@@ -55,7 +55,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
         }
         check_name(&name).map_err(|error| bad(path, error, "rename it"))?;
         if files.iter().any(|other| other.name == name) {
-            return Err(bad(path, "another file has the same name", "send it by a command of its own"));
+            return Err(bad(path, "another file has the same name", "send it with a separate command"));
         }
         files.push(Outgoing { name, bytes: about.len(), file, has: BTreeMap::new() });
     }
@@ -71,7 +71,7 @@ pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
     let first = with_port.map(|mut all| all.next());
     let help = "write it like 10.1.2.3, host.example or 10.1.2.3:7765";
     let found = first.map_err(|error| Failure::bad_input(format!("{host}: {error}"), help))?;
-    found.ok_or_else(|| Failure::bad_input(format!("{host} has no address"), "give one by number"))
+    found.ok_or_else(|| Failure::bad_input(format!("{host} has no address"), "give its IP address"))
 }
 
 /// The part of a file that an earlier attempt has left, read block by block.

@@ -54,7 +54,7 @@ impl Folder {
             return Err(io::Error::other(format!("{:?} is not a file", part_name(name))));
         }
         rustix::fs::flock(&part, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| io::Error::other(format!("{name:?} is being received from somebody else")))?;
+            .map_err(|_| io::Error::other(format!("{name:?} is being received in another session")))?;
         let room = self.promise(name, bytes);
         if room.is_err() {
             self.give_up(name, &part);

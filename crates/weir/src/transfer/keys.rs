@@ -60,7 +60,7 @@ impl Keys {
     /// # Errors
     /// There is a file of this name, or it cannot be written.
     pub(crate) fn generate(path: &Path) -> io::Result<Keys> {
-        let pair = handshake::Keys::generate().map_err(|_| io::Error::other("no keys can be made"))?;
+        let pair = handshake::Keys::generate().map_err(|_| io::Error::other("cannot generate keys"))?;
         let keys = Keys { public: PublicKey(pair.public), pair };
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let mut private = Zeroizing::new([0; 2 * KEY]);
@@ -104,8 +104,7 @@ impl Keys {
         let named =
             |name: &str| text.lines().find_map(|line| from_hex(line.strip_prefix(name)?.strip_prefix(' ')?));
         let pair = named("private").zip(named("public"));
-        let (private, public) =
-            pair.ok_or_else(|| io::Error::other("it is not a file that `keygen` wrote"))?;
+        let (private, public) = pair.ok_or_else(|| io::Error::other("it is not a key file from `keygen`"))?;
         Ok(Keys { pair: handshake::Keys::new(private, *public), public: PublicKey(*public) })
     }
 }

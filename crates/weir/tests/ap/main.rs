@@ -231,7 +231,7 @@ fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
     left.send_to(b"open", "10.1.0.3:7000").unwrap();
     assert_eq!(own.recv(&mut bytes).unwrap(), 4);
     assert!(!Path::new("/run/weir/ap").exists());
-    assert_eq!(text(&row.weir(1, "show").stdout), "no aggregation point works here\n");
+    assert_eq!(text(&row.weir(1, "show").stdout), "no aggregation point is running here\n");
     let addressed = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
     assert_eq!(addressed.status.code(), Some(2));
     assert!(text(&addressed.stderr).contains("a has the address 10.1.0.3"), "{}", text(&addressed.stderr));

@@ -50,7 +50,7 @@ impl Report {
         let refused = refused(&mut class);
         if control != CONTROL && args.cc.is_none() {
             say(&format!(
-                "note: no circuit is up here, so the transfer is under {control}: `weir circuit up` sets one up"
+                "note: no circuit is up here, so the transfer uses {control}: `weir circuit up` sets one up"
             ));
         }
         let total = sender.files.iter().map(|file| file.bytes).sum();
