@@ -1,10 +1,10 @@
-//! A bound on a difference: what metrics carry and comparisons judge by.
+//! A bound on a difference between two results: part of a metric's definition, used by comparisons.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How far apart two results may be and still agree.
+/// Greatest difference between two results that agree.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {

@@ -1,4 +1,4 @@
-//! What can go wrong with records on disk.
+//! Errors of reading and writing records on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub enum RecordError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The folder holds no finished records.
@@ -19,7 +19,7 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file is not what was written: truncated, changed, or of another version of weir.
+    /// A file is truncated, was changed, or is of another version of weir.
     #[error("{}: {what}", path.display())]
     Corrupt {
         /// The file.

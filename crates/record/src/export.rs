@@ -1,5 +1,5 @@
-//! A run's tables as CSV or JSON, for tools that do not read Parquet. Columns are those of the tables; a histogram becomes
-//! count, mean, smallest, percentiles and largest. JSON is an array of objects, one a line.
+//! A run's tables as CSV or JSON, for tools that do not read Parquet. The columns are those of the tables; a histogram
+//! becomes count, mean, smallest, percentiles and largest. JSON is an array of objects, one on each line.
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
@@ -13,17 +13,17 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use weir_base::{Histogram, Span};
 
-/// What to export to.
+/// A format of exported files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// Comma-separated values, with a line of names (RFC 4180).
+    /// Comma-separated values, with column names on the first line (RFC 4180).
     Csv,
     /// JSON, an array of objects.
     Json,
 }
 
 impl ExportFormat {
-    /// The ending of its files.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             ExportFormat::Csv => "csv",
@@ -32,7 +32,8 @@ impl ExportFormat {
     }
 }
 
-/// Writes every table that a run has, as CSV and as JSON, to a folder, which is made if it is not there; the files written.
+/// Writes every table that a run has, as CSV and as JSON, to a folder, which is made if it does not exist. Returns the paths
+/// of the files.
 ///
 /// # Errors
 /// The records cannot be read, or a file cannot be written.
@@ -52,7 +53,7 @@ pub fn export_as(run: &Path, to: &Path, format: ExportFormat) -> Result<Vec<Path
     export_tables(tables, to, format, |table, each| reader.batches(table, each))
 }
 
-/// The same for a run whose records are in memory, since they came out of a shard; as CSV and as JSON.
+/// Writes the tables of a run whose records are in memory, from a shard, as [`export`] does.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -68,7 +69,7 @@ pub fn export_gathered(run: &Gathered, to: &Path) -> Result<Vec<PathBuf>, Record
     Ok(files)
 }
 
-/// What is done with each batch of a table's rows.
+/// Called with each batch of a table's rows.
 type Each<'a> = &'a mut dyn FnMut(&Batch) -> Result<(), String>;
 
 fn export_tables(
@@ -96,7 +97,7 @@ fn export_table(
     write_batches(batches, &table.columns(), path, format)
 }
 
-/// Writes a table that is no record's.
+/// Writes a table of other columns than a record's.
 pub(crate) fn write_batch(
     columns: &[Column],
     batch: &Batch,
@@ -116,7 +117,7 @@ fn write_batches(
     let file = new_file(path).map_err(RecordError::io(path))?;
     let mut out = Output { out: BufWriter::new(file), format, names, rows: 0 };
     out.begin().map_err(RecordError::io(path))?;
-    // A write that fails ends the reading, and is what is told.
+    // A failed write ends the reading, and its error is returned.
     let mut failed = None;
     let read = batches(&mut |batch| {
         let mut cells = Vec::new();
@@ -137,7 +138,7 @@ fn write_batches(
     }
 }
 
-/// A new file in the place of whatever had its name: a link there is replaced, not followed.
+/// A new file, replacing an earlier one of its name; a link is replaced, not followed.
 fn new_file(path: &Path) -> io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -145,7 +146,7 @@ fn new_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A value as exported.
+/// An exported value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell<'a> {
     Nothing,
@@ -244,7 +245,7 @@ impl<W: Write> Output<W> {
             write!(self.out, ":")?;
             match cell {
                 Cell::Integer(value) => write!(self.out, "{value}")?,
-                // JSON has no word for what is not finite.
+                // JSON cannot write numbers that are not finite.
                 Cell::Real(value) if value.is_finite() => serde_json::to_writer(&mut self.out, value)?,
                 Cell::Nothing | Cell::Real(_) => write!(self.out, "null")?,
                 Cell::Name(name) => serde_json::to_writer(&mut self.out, name)?,

@@ -1,4 +1,4 @@
-//! The records of a finished run by column: what a shard is written from and read back to.
+//! The records of a finished run by column: a shard is written from these and read back to them.
 
 use crate::records::Records;
 use crate::table::Batch;
@@ -16,13 +16,16 @@ impl Gathered {
         Gathered { batches: Table::ALL.map(|table| Batch::new(&table.columns())) }
     }
 
-    /// The records, but not the packets: what [`Records::read`] gives of a run's folder.
+    /// The records without the packets, as [`Records::read`] reads them from a run's folder.
     pub fn records(&self) -> Records {
         // The columns were filled by the records' own types, or checked when they were read.
         self.load().unwrap_or_default()
     }
 
-    /// The records, if every column holds what it should.
+    /// The records without the packets.
+    ///
+    /// # Errors
+    /// A column holds values that its record type does not allow.
     pub(crate) fn load(&self) -> Result<Records, String> {
         let mut records = Records::default();
         for table in Table::BUT_PACKETS {

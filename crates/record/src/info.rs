@@ -1,10 +1,10 @@
-//! What a run was, as far as metrics and reports need to know. It is no file of its own: `weir_engine` derives it from the run that
-//! `run.json` (`runs.json` of a shard) holds beside the records, so every number can be computed again from the folder alone.
+//! The description of a run for metrics and reports. It has no file of its own: `weir_engine` derives it from the run in
+//! `run.json` (`runs.json` of a shard) beside the records, so that every number can be computed again from the folder.
 
 use serde::{Deserialize, Serialize};
 use weir_base::{Rate, Span};
 
-/// A run, described for metrics and reports. Indices in records are places in these lists.
+/// A run, described for metrics and reports. Indices in records refer to these lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The run's id.
@@ -17,21 +17,21 @@ pub struct RunInfo {
     pub seed: u64,
     /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// What was chosen on each level, in the order of the tree.
+    /// The label chosen on each level, in the order of the tree.
     pub params: Vec<Param>,
-    /// How long it ran.
+    /// Length of the run.
     pub duration: Span,
-    /// What is cut off before metrics are computed, unless another is asked for.
+    /// Length of the warm-up, which metrics leave out unless another is asked for.
     pub warmup: Span,
     /// Parts of the run that have metrics of their own.
     #[serde(default)]
     pub windows: Vec<WindowInfo>,
     /// Length of a sample period.
     pub sample: Span,
-    /// The link whose queue the run's own metrics are about: the slowest measured link that a group's data cross, where links that
-    /// stand side by side are taken together.
+    /// Index of the link whose queue the run's own metrics describe: the slowest instrumented link that a group's data crosses;
+    /// parallel links are taken as one. `None` if there is no such link.
     pub bottleneck: Option<u32>,
-    /// All links, measured or not.
+    /// All links, instrumented or not.
     pub links: Vec<LinkInfo>,
     /// Stations at nodes.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct RunInfo {
     pub flows: Vec<FlowInfo>,
 }
 
-/// A level of the tree and what was chosen on it.
+/// A level of the tree and the choice on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// The level's name.
@@ -56,13 +56,13 @@ pub struct Param {
 pub struct WindowInfo {
     /// Its name.
     pub name: String,
-    /// Where it begins, from the start of the run.
+    /// Its begin, from the start of the run.
     pub from: Span,
-    /// Where it ends, from the start of the run.
+    /// Its end, from the start of the run.
     pub to: Span,
-    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    /// Greatest distance of settled one-second means from their final value, as a share of that value.
     pub tolerance: f64,
-    /// Whether the lab does not name it: a stretch between two changes of the run's links.
+    /// Whether it is a phase, a period between two changes of the run's links, and not a window that the lab names.
     #[serde(default)]
     pub phase: bool,
 }
@@ -72,7 +72,7 @@ pub struct WindowInfo {
 pub struct LinkInfo {
     /// Its name.
     pub name: String,
-    /// Its rate at the start; none is no limit.
+    /// Its rate at the start; `None` is unlimited.
     pub rate: Option<Rate>,
     /// Its propagation delay at the start.
     pub delay: Span,
@@ -80,7 +80,7 @@ pub struct LinkInfo {
     pub queue: String,
     /// Whether it has records.
     pub instrumented: bool,
-    /// The groups whose data cross it: places in the list of groups. A link that carries only acknowledgements has none.
+    /// Indices of the groups whose data crosses it; empty if it carries only acknowledgements.
     #[serde(default)]
     pub groups: Vec<u32>,
 }
@@ -90,27 +90,27 @@ pub struct LinkInfo {
 pub struct GroupInfo {
     /// Its name.
     pub name: String,
-    /// The name of its congestion controller; none for traffic that has none.
+    /// The name of its congestion controller; `None` for traffic without one.
     pub controller: Option<String>,
     /// The transport: `tcp`, `udp`, ...
     pub transport: String,
     /// The name of its workload.
     pub workload: String,
-    /// Base RTT between its hosts, at the start.
+    /// Base RTT between its hosts at the start.
     pub rtt: Span,
-    /// The route of its packets, at its best.
+    /// The route of its packets, with the greatest rates and least delays that its links ever have.
     #[serde(default)]
     pub route: RouteInfo,
-    /// Whether its flows were drawn: many short ones, of which nobody looks at single ones.
+    /// Whether its flows were drawn at random: many short flows, without metrics of single ones.
     #[serde(default)]
     pub drawn: bool,
-    /// By when its messages are to be there, where its workload says.
+    /// Deadline of its messages; `None` if its workload has none.
     #[serde(default)]
     pub deadline: Option<Span>,
-    /// Whether its flows only measure their way: they compete with no other.
+    /// Whether its flows only probe their path: they do not compete with others.
     #[serde(default)]
     pub probes: bool,
-    /// How its flows share a path, where they always have data to send; none where they do not.
+    /// How its flows share a path; `None` if they do not always have data to send.
     #[serde(default)]
     pub sharing: Option<Sharing>,
 }
@@ -119,29 +119,29 @@ pub struct GroupInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// Each by itself.
+    /// Each flow competes by itself.
     Single,
-    /// As one application: they follow the reports of aggregation points, or carry ensembles together.
+    /// The flows act as one application: they follow the reports of aggregation points, or carry ensembles together.
     Coordinated,
 }
 
-/// What the route of a group's packets can do at its best: no packet is faster, and no flow gets more.
+/// Bounds of the route of a group's packets: no packet has less delay, and no flow a greater rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RouteInfo {
-    /// The slowest link on the data's route, at its fastest; none where no link has a rate that is known beforehand.
+    /// Greatest rate of the slowest link on the data's route; `None` if no link's rate is known beforehand.
     pub rate: Option<Rate>,
-    /// Propagation delay of the data's route: of each link the shortest that it ever has.
+    /// Propagation delay of the data's route, with the least delay that each link ever has.
     pub there: Span,
-    /// The same of the way back.
+    /// Propagation delay of the route back, likewise.
     pub back: Span,
     /// Whether a link on the data's route may deliver packets twice.
     pub duplicates: bool,
-    /// What the slowest link or shaper on the data's route leaves for payload, after all headers, at its fastest; none where that is not
-    /// known beforehand, or where the group has several routes.
+    /// Greatest goodput that the slowest link or shaper on the data's route allows: its greatest rate less all headers. `None`
+    /// if it is not known beforehand, or if the group has several routes.
     #[serde(default)]
     pub ceiling: Option<Rate>,
-    /// What all flows of the group together can have at most: `rate`, but where they have several routes, whose slowest links may stand
-    /// side by side. None where that is not known beforehand.
+    /// Greatest total rate of the group's flows: `rate`, or more if the group has several routes whose slowest links are
+    /// parallel. `None` if it is not known beforehand.
     #[serde(default)]
     pub together: Option<Rate>,
 }
@@ -158,11 +158,11 @@ impl RouteInfo {
 pub struct StationInfo {
     /// Its name.
     pub name: String,
-    /// What it is, as the registry calls it.
+    /// Its kind, by its name in the registry.
     pub kind: String,
-    /// The name of the node at which it stands.
+    /// The name of its node.
     pub at: String,
-    /// The names of the links whose packets it sees; of all where there are none.
+    /// The names of the links whose packets it sees; it sees those of all links if the list is empty.
     pub links: Vec<String>,
 }
 
@@ -175,6 +175,6 @@ pub struct FlowInfo {
     pub group: u32,
     /// When it starts.
     pub start: Span,
-    /// When its application stops sending; none is never, or when it has sent all.
+    /// When its application stops sending; `None` if it stops only when it has sent everything, or never.
     pub stop: Option<Span>,
 }

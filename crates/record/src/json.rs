@@ -1,6 +1,6 @@
-//! JSON as it stands in result folders: indented by two spaces, with a newline at the end. The bytes are those of
-//! [`serde_json::to_vec_pretty`], which writes each level's indentation by itself: of a summary of ten thousand flows that is a third
-//! of the work.
+//! The JSON of result folders: indented by two spaces, with a newline at the end. The bytes are those of
+//! [`serde_json::to_vec_pretty`], which writes the indentation of each level separately: a third of its work for a summary
+//! of ten thousand flows.
 
 use serde::Serialize;
 use serde_json::Serializer;
@@ -18,10 +18,10 @@ pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A line's beginning, as far as most are indented: what ends the line before it, and spaces.
+/// The comma and newline that end the line before, and as much indentation as most lines have.
 const BEGINNING: &[u8; 34] = b",\n                                ";
 
-/// An entry a line.
+/// Writes one entry on each line.
 #[derive(Default)]
 struct Lines {
     depth: usize,

@@ -1,17 +1,17 @@
 //! A histogram as a few bytes: sum, smallest and largest, then for each bucket in use the distance from the one before and
-//! its count, all as variable-length integers of seven bits a byte, least significant first (LEB128). The bucket numbers
-//! are those of [`weir_base::Histogram`].
+//! its count, all as variable-length integers with seven bits in each byte, least significant first (LEB128). The bucket
+//! numbers are those of [`weir_base::Histogram`].
 
 use weir_base::{Histogram, Span};
 
-/// A histogram that is kept to be merged and written, not to be counted into.
+/// A compact histogram that can be merged and written, but not counted into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedHistogram {
     sum: u128,
     min: Span,
     max: Span,
     count: u64,
-    /// The buckets in use, as on disk; checked when it was made.
+    /// The buckets in use, in the format of the file; checked when the histogram was made.
     pairs: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ fn write_long_varint(mut value: u128, out: &mut Vec<u8>) {
     write_varint(value as u64, out);
 }
 
-/// Takes one integer off the front; none if the bytes end within it or it has more than 128 bits. Most have one byte.
+/// Takes one integer off the front. `None` if the bytes end within it, or if it has more than 128 bits. Most have one byte.
 #[inline]
 fn read_varint(bytes: &mut &[u8]) -> Option<u128> {
     match bytes.split_first()? {
@@ -60,12 +60,12 @@ fn read_long_varint(bytes: &mut &[u8]) -> Option<u128> {
     None
 }
 
-/// The (bucket, count) pairs of checked bytes.
+/// The pairs of bucket and count in checked bytes.
 fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let mut bucket = 0u32;
     std::iter::from_fn(move || {
         let (gap, count) = match bytes {
-            // Most of both have one byte.
+            // Most gaps and counts have one byte.
             [gap, count, rest @ ..] if (gap | count) & 0x80 == 0 => {
                 bytes = rest;
                 (u32::from(*gap), u32::from(*count))
@@ -78,8 +78,8 @@ fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
 }
 
 impl PackedHistogram {
-    /// Reads what a table holds. None when it is no histogram: too short, buckets out of order or out of range, empty
-    /// buckets, or a sum that such counts cannot have.
+    /// Reads a histogram from the bytes of a table. `None` if they are no histogram: too short, buckets out of order or out of
+    /// range, empty buckets, or a sum that these counts cannot have.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<PackedHistogram> {
         let sum = read_varint(&mut bytes)?;
         let min = u64::try_from(read_varint(&mut bytes)?).ok()?;
@@ -117,12 +117,12 @@ impl PackedHistogram {
         histogram.merge_parts(pairs(&self.pairs), self.sum, self.min, self.max);
     }
 
-    /// As a histogram that can be asked for percentiles.
+    /// The same histogram, unpacked.
     pub fn unpack(&self) -> Histogram {
         Histogram::from_parts(pairs(&self.pairs), self.sum, self.min, self.max)
     }
 
-    /// How many spans were counted; never zero.
+    /// Number of spans that were counted; 0 only if an empty histogram was packed.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -132,7 +132,7 @@ impl PackedHistogram {
         self.sum
     }
 
-    /// The value below or at which a share `p` in `[0, 1]` of the spans lies, as [`Histogram::percentile`] has it.
+    /// The value at or below which a share `p` in `[0, 1]` of the spans lies, as [`Histogram::percentile`] computes it.
     pub fn percentile(&self, p: f64) -> Span {
         let (rank, mut seen) = (Histogram::rank(p, self.count), 0);
         let found = pairs(&self.pairs).find(|(_, count)| {
@@ -147,7 +147,7 @@ impl PackedHistogram {
         Span::from_nanos((self.sum / u128::from(self.count.max(1))) as u64)
     }
 
-    /// A histogram, packed into `room` in the place of what is there. One that has counted nothing becomes one that has counted nothing.
+    /// Packs a histogram, which may be empty; `room` is memory to reuse, whose contents are dropped.
     pub(crate) fn pack(histogram: &Histogram, room: Vec<u8>) -> PackedHistogram {
         let mut pairs = room;
         pairs.clear();
@@ -167,14 +167,14 @@ impl PackedHistogram {
         }
     }
 
-    /// The room that it took.
+    /// Its memory, for another histogram.
     pub(crate) fn into_room(self) -> Vec<u8> {
         self.pairs
     }
 }
 
 impl From<&Histogram> for PackedHistogram {
-    /// One that has counted nothing becomes one that has counted nothing.
+    /// Packs a histogram, which may be empty.
     fn from(histogram: &Histogram) -> PackedHistogram {
         PackedHistogram::pack(histogram, Vec::new())
     }

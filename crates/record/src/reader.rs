@@ -1,5 +1,5 @@
-//! Records back from a run's folder. A file is read only when `records.json` is there and its length and checksum match,
-//! so what is truncated or changed is told as such before it is parsed.
+//! Reads records from a run's folder. A file is parsed only if `records.json` exists and the file's length and checksum
+//! match it, so that a truncated or changed file is reported as such.
 
 use crate::error::RecordError;
 use crate::records::Records;
@@ -25,7 +25,7 @@ impl Records {
     /// Reads a run's records, but not its packets.
     ///
     /// # Errors
-    /// The run was not finished, or a file cannot be read or is not what was written.
+    /// The run was not finished, or a file cannot be read or does not match its checksum.
     pub fn read(folder: &Path) -> Result<Records, RecordError> {
         Records::read_tables(folder, &Table::BUT_PACKETS)
     }
@@ -41,7 +41,7 @@ impl Records {
     }
 }
 
-/// The tables of one run.
+/// The tables of a run or of a shard.
 pub(crate) struct RunReader {
     folder: PathBuf,
     manifest: Manifest,
@@ -49,7 +49,7 @@ pub(crate) struct RunReader {
 }
 
 impl RunReader {
-    /// The tables of one run.
+    /// Opens the tables of one run; those of a shard are an error.
     pub(crate) fn open(folder: &Path) -> Result<RunReader, RecordError> {
         let reader = RunReader::open_any(folder)?;
         match reader.runs() {
@@ -61,19 +61,19 @@ impl RunReader {
         }
     }
 
-    /// The tables of one run or of a shard.
+    /// Opens the tables of one run or of a shard.
     pub(crate) fn open_any(folder: &Path) -> Result<RunReader, RecordError> {
         let manifest = Manifest::read(folder)?;
         let of = if manifest.runs.is_some() { Rows::OfAShard } else { Rows::OfOneRun };
         Ok(RunReader { folder: folder.into(), manifest, of })
     }
 
-    /// How many runs' tables they are, where they are those of a shard.
+    /// Number of runs in a shard; `None` for the tables of one run.
     pub(crate) fn runs(&self) -> Option<usize> {
         self.manifest.runs
     }
 
-    /// A file beside the tables.
+    /// Reads a file beside the tables.
     pub(crate) fn sealed(&self, name: &str) -> Result<Sealed, RecordError> {
         let path = self.folder.join(name);
         let (bytes, sum) = (read_file(&path)?, self.manifest.files.get(name));
@@ -91,7 +91,7 @@ impl RunReader {
         self.manifest.tables.contains_key(table.name())
     }
 
-    /// Hands each row group of a table to `each`; a table that is not there has none.
+    /// Hands each row group of a table to `each`; an absent table has none.
     pub(crate) fn batches(
         &self,
         table: Table,
@@ -111,20 +111,20 @@ impl RunReader {
     }
 }
 
-/// Parses a table's file; the number of rows. The Parquet library panics at some pages that are not well-formed; where even
-/// the checksum was forged, that too ends as an error.
+/// Parses a table's file and returns the number of rows. The Parquet library panics at some malformed pages, which a file
+/// with a forged checksum may have: the panic becomes an error.
 fn parse_guarded(
     bytes: Bytes,
     table: Table,
     of: Rows,
     each: impl FnMut(&Batch) -> Result<(), String>,
 ) -> Result<u64, String> {
-    // What `each` has gathered is thrown away on any error, so nothing half-changed is seen afterwards.
+    // The caller drops what `each` has gathered on any error, so nobody sees a half-changed state.
     let parse = AssertUnwindSafe(|| parse(bytes, table, of, each));
     catch_unwind(parse).unwrap_or_else(|_| Err("not a well-formed Parquet file".into()))
 }
 
-/// Parses a table's file; the number of rows.
+/// Parses a table's file and returns the number of rows.
 fn parse(
     bytes: Bytes,
     table: Table,
@@ -160,7 +160,7 @@ fn read_batch(group: &dyn RowGroupReader, columns: &[Column]) -> Result<Batch, S
     Ok(batch)
 }
 
-/// The values of a column in a row group; none when they are not of its kind or not `rows`.
+/// The values of a column in a row group. `None` if they are not of this kind, or not `rows` values.
 fn read_column(reader: ColumnReader, kind: Kind, rows: usize) -> Result<Option<Values>, ParquetError> {
     let values = match (reader, kind) {
         (ColumnReader::Int64ColumnReader(r), Kind::Integer) => Values::Integer(required(r, rows)?),
@@ -370,7 +370,7 @@ mod tests {
             let changed = bytes[index] != byte && !(bytes[index].is_ascii_whitespace() && byte.is_ascii_whitespace());
             bytes[index] = byte;
             std::fs::write(&path, bytes).unwrap();
-            // A change in the name of a table makes it absent; everything else that is not layout is noticed.
+            // A change in the name of a table makes it absent; every other change but one of white space is noticed.
             let read = Records::read_tables(folder.path(), &Table::ALL);
             prop_assert!(!changed || read.is_err() || read.unwrap() != busy_records());
         }

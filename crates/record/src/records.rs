@@ -1,4 +1,4 @@
-//! A run's records in memory: gathered from an engine, or read back from disk.
+//! A run's records in memory: recorded by an engine, or read from disk.
 
 use crate::packed::PackedHistogram;
 use crate::table::{Batch, place_of};
@@ -9,7 +9,7 @@ use crate::types::{
 };
 use std::sync::Arc;
 
-/// All records of a run, each kind in the order in which it was written: by time.
+/// All records of a run, each kind in the order in which it was recorded, which is that of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Records {
     /// Links' counters.
@@ -24,24 +24,24 @@ pub struct Records {
     pub transport: Vec<TransportSample>,
     /// Internal states of queues and controllers.
     pub states: Vec<StateSample<Arc<str>>>,
-    /// What happened to flows.
+    /// Events of flows.
     pub events: Vec<FlowEvent>,
     /// Requests and frames.
     pub messages: Vec<Message>,
-    /// Packets at links; read only when asked for, since there may be millions.
+    /// Packets at links. [`Records::read`] leaves them out, since there may be millions.
     pub packets: Vec<PacketRecord>,
-    /// What recording needs.
+    /// Working memory of recording.
     pub(crate) desk: Desk,
 }
 
-/// What recording needs and says nothing that the records do not.
+/// Working memory of recording, without information of its own: any two are equal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Desk {
-    /// The names of the states so far, which are shared by all records of a state.
+    /// The names of the states so far; all records of a state share its name.
     names: Vec<Arc<str>>,
-    /// The place of the last state's.
+    /// Index of the last state's name.
     last: usize,
-    /// Room for packed histograms, which those before have left.
+    /// Memory of earlier packed histograms, to be reused.
     rooms: Vec<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ impl PartialEq for Desk {
     }
 }
 
-/// Does something with the rows of a table, whichever it is: `of_table!(table, |rows| rows.len(), &records)`.
+/// Evaluates an expression for the rows of any table: `of_table!(table, |rows| rows.len(), &records)`.
 macro_rules! of_table {
     ($table:expr, |$rows:ident| $do:expr, $($records:tt)+) => {
         match $table {
@@ -69,7 +69,7 @@ macro_rules! of_table {
 }
 
 impl Records {
-    /// Removes all records and keeps the room that they took: one run after another is gathered without asking for memory.
+    /// Removes all records and keeps their memory, for the records of the next run.
     pub fn clear(&mut self) {
         let delays = self.delays.drain(..).map(|sample| sample.delay);
         let rooms =
@@ -81,7 +81,7 @@ impl Records {
         self.desk.names.clear();
     }
 
-    /// Removes so many records of a table at the begin, and keeps room for as many.
+    /// Removes the first `count` records of a table, and keeps memory for as many.
     pub(crate) fn forget(&mut self, table: Table, count: usize) {
         of_table!(
             table,
@@ -93,18 +93,18 @@ impl Records {
         );
     }
 
-    /// How many records of a table there are.
+    /// Number of records of a table.
     #[inline]
     pub(crate) fn count(&self, table: Table) -> usize {
         of_table!(table, |rows| rows.len(), &self)
     }
 
-    /// The records of a table by column, without so many at the begin.
+    /// The records of a table by column, without the first `from`.
     pub(crate) fn batch(&self, table: Table, from: usize) -> Batch {
         of_table!(table, |rows| Batch::of_records(&rows[from..]), &self)
     }
 
-    /// Adds the rows of a batch of this table, in their order.
+    /// Appends the rows of a batch of this table.
     pub(crate) fn append(&mut self, table: Table, batch: &Batch) -> Result<(), String> {
         of_table!(table, |rows| batch.load(rows), &mut self)
     }

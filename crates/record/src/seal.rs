@@ -1,7 +1,7 @@
-//! Files beside the tables that are under the same checksums. What is known of a run (`run.json`) is as much a part of its
-//! numbers as its records: `records.json` lists its length and checksum too, so a changed description is noticed.
+//! Files beside the tables with a checksum of their own. A run's description (`run.json`) determines its numbers as much as
+//! its records do: `records.json` lists its length and checksum too, so that a changed description is noticed.
 //!
-//! Results of weir before this have descriptions without a checksum. They are read, and [`Sealed::checked`] says so.
+//! Results of an older weir have descriptions without a checksum. They are read, with [`Sealed::checked`] false.
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
@@ -11,8 +11,8 @@ use crate::sum::{Sealed, Sum};
 use crate::writer::Manifest;
 use std::path::Path;
 
-/// Writes a file beside finished records and puts it under their checksums. The folder must not be visible to readers yet:
-/// the list of checksums is written anew.
+/// Writes a file beside finished records, and adds its length and checksum to `records.json`. The folder must not be visible
+/// to readers yet, because `records.json` is rewritten.
 ///
 /// # Errors
 /// There are no finished records, or the file system refused.
@@ -27,15 +27,15 @@ pub fn seal(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> 
 /// Reads a file beside finished records.
 ///
 /// # Errors
-/// There are no finished records; the file is missing, cannot be read, or is not what was written.
+/// There are no finished records; the file is missing, cannot be read, or does not match its checksum.
 pub fn read_sealed(folder: &Path, name: &str) -> Result<Sealed, RecordError> {
     RunReader::open_any(folder)?.sealed(name)
 }
 
-/// Reads a shard as one: the records of its runs and a file beside them, both as one writer left them.
+/// Reads the records of a shard's runs and a file beside them, checked against the same `records.json`.
 ///
 /// # Errors
-/// It was not finished, or a file cannot be read or is not what was written.
+/// The shard was not finished, or a file cannot be read or does not match its checksum.
 pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathered>), RecordError> {
     let reader = RunReader::open_any(folder)?;
     Ok((reader.sealed(name)?, runs_of(&reader, folder)?))
@@ -65,7 +65,7 @@ mod tests {
         }
         std::fs::remove_file(folder.path().join("run.json")).unwrap();
         assert!(matches!(read(), Err(RecordError::Io { .. })));
-        // A pipe of this name is not waited for.
+        // A folder of this name is refused.
         std::fs::create_dir(folder.path().join("run.json")).unwrap();
         assert!(matches!(read(), Err(RecordError::Corrupt { .. })));
     }

@@ -1,6 +1,6 @@
-//! The records of several runs in one set of tables: a lab of thousands of short runs would spend more on opening files and
-//! on their footers than on its records. A shard's tables have one column more, `run`, the run's place in the shard, and the
-//! rows of a run stand together.
+//! The records of several runs in one set of tables: in a lab of thousands of short runs, opening files and their footers
+//! would cost more than the records. A shard's tables have one more column, `run`, with the run's index in the shard; the
+//! rows of a run are contiguous.
 
 use crate::error::RecordError;
 use crate::gathered::Gathered;
@@ -10,10 +10,10 @@ use crate::tables::{Rows, Table};
 use crate::writer::TableFiles;
 use std::path::Path;
 
-/// Most runs that a shard is taken to have when it is read; weir writes far fewer into one.
+/// Most runs of a shard that a reader accepts; weir writes far fewer into one.
 const MOST_RUNS: usize = 1 << 16;
 
-/// Writes the records of some runs to a folder, which is made if it is not there and should be empty.
+/// Writes the records of some runs to a folder, which should be empty and is made if it does not exist.
 ///
 /// # Errors
 /// The file system refused.
@@ -42,7 +42,7 @@ pub fn write_shard(folder: &Path, runs: &[&Gathered]) -> Result<(), RecordError>
     manifest.write(folder)
 }
 
-/// Appends the rows of the run at this place.
+/// Appends the rows of the run with this index.
 fn append(to: &mut Batch, place: usize, from: &Batch) {
     let Some((Values::Integer(places), columns)) = to.columns.split_first_mut() else { return };
     places.extend(std::iter::repeat_n(place as i64, from.rows));
@@ -55,12 +55,12 @@ fn append(to: &mut Batch, place: usize, from: &Batch) {
 /// Reads all runs of a shard.
 ///
 /// # Errors
-/// It was not finished, or a file cannot be read or is not what was written.
+/// The shard was not finished, or a file cannot be read or does not match its checksum.
 pub fn read_shard(folder: &Path) -> Result<Vec<Gathered>, RecordError> {
     runs_of(&RunReader::open_any(folder)?, folder)
 }
 
-/// All runs of the shard that is being read from this folder.
+/// Reads all runs of the shard in this folder.
 pub(crate) fn runs_of(reader: &RunReader, folder: &Path) -> Result<Vec<Gathered>, RecordError> {
     let Some(count) = reader.runs() else {
         return Err(RecordError::corrupt(folder, "records of one run, where those of several should be"));
@@ -108,7 +108,7 @@ mod tests {
         Gathered::from(records)
     }
 
-    /// Three runs: one of all records, one without any, one of events alone.
+    /// Three runs: one with all records, one without any, one with only events.
     fn three() -> Vec<Gathered> {
         let events = Records { events: busy_records().events, ..Records::default() };
         vec![gathered(&busy_records()), Gathered::new(), gathered(&events)]

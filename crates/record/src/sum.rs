@@ -1,4 +1,4 @@
-//! Lengths and checksums of files, and files that are under them.
+//! Lengths and checksums of files, and files that they cover.
 
 use crate::error::RecordError;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ impl Sum {
         Sum { bytes: bytes.len() as u64, xxh64: format!("{:016x}", sum.finish()) }
     }
 
-    /// Whether these bytes are what was written.
+    /// Fails unless these bytes have this length and checksum.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), String> {
         let Sum { bytes: length, xxh64 } = Sum::of(bytes);
         if length != self.bytes {
@@ -38,15 +38,15 @@ impl Sum {
 /// A file beside the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// What it holds.
+    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Whether it was under a checksum, which it matches; false in results of an older weir.
+    /// Whether a checksum covers it, which it then matches; false in results of an older weir.
     pub checked: bool,
-    /// How many runs' records it stands beside, where they are those of a shard.
+    /// Number of runs in the shard beside it. `None` beside the records of a single run.
     pub runs: Option<usize>,
 }
 
-/// The bytes of a file; whatever else has its name (a folder, a pipe that never ends) is refused.
+/// The bytes of a file; a folder or a pipe of this name is refused.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, RecordError> {
     if !std::fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
         return Err(RecordError::corrupt(path, "not a file"));

@@ -1,5 +1,5 @@
-//! `summary.json`: the metrics of every run of a lab, the same for both engines, without a wall-clock time in it, numbers
-//! rounded to six significant digits; the same records make the same bytes.
+//! `summary.json`: the metrics of every run of a lab, in the same form for both engines. Numbers have six significant digits
+//! and no wall-clock time is in it: the same records make the same bytes.
 
 use crate::info::{Param, RunInfo, WindowInfo};
 use crate::metrics::{Level, Metrics, View};
@@ -17,7 +17,7 @@ pub struct Summary {
     pub lab: String,
     /// Version of weir that computed it.
     pub weir_version: String,
-    /// How many runs the tree has, on each engine that has finished any; more than `runs` has when some are missing.
+    /// Number of runs in the tree, for each engine that has finished any; more than the length of `runs` if some are missing.
     #[serde(default)]
     pub planned_runs: usize,
     /// The runs, in the order of the tree.
@@ -35,48 +35,48 @@ pub struct RunSummary {
     pub seed: u64,
     /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// What was chosen on each level: an object from level to label, in the order of the tree.
+    /// The label chosen on each level: an object from level to label, in the order of the tree.
     #[serde(with = "params")]
     pub params: Vec<Param>,
-    /// How long it ran, in seconds.
+    /// Length of the run, in seconds.
     pub duration_s: f64,
-    /// What was cut off, in seconds.
+    /// Length of the warm-up that was left out, in seconds.
     pub warmup_s: f64,
-    /// Metrics of the whole run; of queues, the bottleneck's.
+    /// Metrics of the whole run; metrics of queues are those of the bottleneck.
     pub metrics: Metrics,
     /// Metrics of each traffic group.
     pub groups: Vec<GroupSummary>,
     /// Metrics of each pair of groups.
     pub pairs: Vec<PairSummary>,
-    /// Metrics of each flow, but for those that were drawn: of thousands of short ones the group's distributions tell.
+    /// Metrics of each flow that was not drawn at random; the group's distributions describe thousands of short flows.
     pub flows: Vec<FlowSummary>,
     /// Metrics of each measured link and its queue.
     pub queues: Vec<QueueSummary>,
     /// Metrics of the run's named windows, in the order in which they begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
-    /// What each station did.
+    /// Counters and state of each station.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stations: Vec<StationSummary>,
-    /// What a reader should know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// Why the numbers should not be trusted; empty when they can be.
+    /// Reasons not to trust the numbers; empty if there are none.
     pub invalid: Vec<String>,
 }
 
-/// Metrics of a named part of a run: the same as of the whole.
+/// Metrics of a named part of a run, as for the whole run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WindowSummary {
     /// The window.
     pub name: String,
-    /// Where it begins, in seconds from the start of the run: the begin of its first whole sample period.
+    /// Begin of its first whole sample period, in seconds from the start of the run.
     pub from_s: f64,
-    /// Where it ends: the end of its last whole sample period.
+    /// End of its last whole sample period, in seconds from the start of the run.
     pub to_s: f64,
-    /// Whether the lab does not name it: a stretch between two changes of the run's links.
+    /// Whether it is a phase, a period between two changes of the run's links, and not a window that the lab names.
     #[serde(default, skip_serializing_if = "is_false")]
     pub phase: bool,
-    /// Metrics of all; of queues, the bottleneck's.
+    /// Metrics of all flows; metrics of queues are those of the bottleneck.
     pub metrics: Metrics,
     /// Metrics of each traffic group.
     pub groups: Vec<GroupSummary>,
@@ -91,15 +91,15 @@ pub struct WindowSummary {
 /// The metrics of a run, or of one of its windows.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// Metrics of all; of queues, the bottleneck's.
+    /// Metrics of all flows; metrics of queues are those of the bottleneck.
     pub metrics: &'a Metrics,
-    /// Of each traffic group.
+    /// Metrics of each traffic group.
     pub groups: &'a [GroupSummary],
-    /// Of each pair of groups.
+    /// Metrics of each pair of groups.
     pub pairs: &'a [PairSummary],
-    /// Of each flow that was not drawn.
+    /// Metrics of each flow that was not drawn.
     pub flows: &'a [FlowSummary],
-    /// Of each measured link and its queue.
+    /// Metrics of each measured link and its queue.
     pub queues: &'a [QueueSummary],
 }
 
@@ -112,7 +112,7 @@ pub struct GroupSummary {
     pub controller: Option<String>,
     /// Its transport.
     pub transport: String,
-    /// How many flows it has.
+    /// Number of its flows.
     pub flows: usize,
     /// Its metrics.
     #[serde(flatten)]
@@ -124,7 +124,7 @@ pub struct GroupSummary {
 pub struct PairSummary {
     /// The first group.
     pub group: String,
-    /// The one that it is compared to.
+    /// The group that it is compared with.
     pub to: String,
     /// The metrics.
     #[serde(flatten)]
@@ -154,7 +154,7 @@ pub struct QueueSummary {
     pub link: String,
     /// Its queue discipline.
     pub queue: String,
-    /// The groups whose data cross it; none of a link that carries acknowledgements alone.
+    /// Names of the groups whose data crosses it; empty if it carries only acknowledgements.
     #[serde(default)]
     pub carries: Vec<String>,
     /// Metrics of all packets.
@@ -174,26 +174,27 @@ pub struct ClassSummary {
     pub metrics: Metrics,
 }
 
-/// What a station did.
+/// Counters and state of a station.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StationSummary {
     /// The station.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: String,
-    /// The node at which it stands.
+    /// Its node.
     pub at: String,
-    /// Its counters and its state at the end of the run, the warm-up counted.
+    /// Its counters and its state at the end of the run, by name; the warm-up is included.
     pub state: BTreeMap<String, f64>,
 }
 
 impl RunSummary {
-    /// Computes all metrics of a run, after its own warm-up or another. A value that its metric cannot have makes the run invalid.
+    /// Computes all metrics of a run after this warm-up, or its own if `None`. A value outside its metric's domain makes the run
+    /// invalid.
     pub fn new(info: &RunInfo, records: &Records, warmup: Option<Span>) -> RunSummary {
         RunSummary::of(&View::after(warmup.unwrap_or(info.warmup), info, records), records)
     }
 
-    /// The same of a run that is seen already.
+    /// Computes all metrics of a run from an existing view.
     pub fn of(view: &View<'_>, records: &Records) -> RunSummary {
         let info = view.info;
         let windows = info.windows.iter().map(|part| window_summary(part, info, records));
@@ -219,7 +220,7 @@ impl RunSummary {
         summary
     }
 
-    /// The values that their metrics cannot have: each is an error of weir's own, and a reason not to trust the run.
+    /// The values outside their metrics' domains: each is an error of weir itself, and a reason not to trust the run.
     fn outside(&self, view: &View<'_>, info: &RunInfo) -> Vec<String> {
         let mut found = Vec::new();
         let mut look = |what: fmt::Arguments<'_>, metrics: &Metrics, carried: Option<f64>| {
@@ -250,7 +251,7 @@ impl RunSummary {
         found
     }
 
-    /// The metrics of a named window, or of the whole run; none when it has no such window.
+    /// The metrics of a named window, or of the whole run; `None` if the run has no such window.
     pub fn part(&self, window: Option<&str>) -> Option<Part<'_>> {
         let Some(name) = window else {
             let RunSummary { metrics, groups, pairs, flows, queues, .. } = self;
@@ -282,7 +283,7 @@ fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> Windo
     }
 }
 
-/// What a value outside its metric's domain is.
+/// Text that follows a value outside its metric's domain.
 const ERROR: &str = "an error of weir's own, please report it";
 
 fn group_summary(view: &View<'_>, info: &RunInfo, group: usize) -> GroupSummary {
@@ -309,7 +310,7 @@ fn pairs(view: &View<'_>, info: &RunInfo) -> Vec<PairSummary> {
         .collect()
 }
 
-/// The numbers of the flows that are looked at one by one.
+/// The indices of the flows that have metrics of their own.
 fn single_flows(info: &RunInfo) -> impl Iterator<Item = usize> + '_ {
     let drawn = |group: u32| info.groups.get(group as usize).is_some_and(|group| group.drawn);
     info.flows.iter().enumerate().filter(move |(_, flow)| !drawn(flow.group)).map(|(number, _)| number)
@@ -362,7 +363,7 @@ fn stations(info: &RunInfo, records: &Records) -> Vec<StationSummary> {
     for sample in &records.states {
         let Component::Station(number) = sample.of else { continue };
         if let Some(station) = stations.get_mut(number as usize) {
-            // Later ones go over earlier ones.
+            // Later values replace earlier ones.
             station.state.insert(sample.name.to_string(), sample.value);
         }
     }

@@ -1,5 +1,5 @@
-//! Columns: how the fields of a record become columns of a table, and how they come back. A [`Batch`] holds some rows of
-//! one table, column by column, with nothing allocated per row; the writer, the reader and the export all work on batches.
+//! Columns: how the fields of a record are stored in columns of a table and loaded from them. A [`Batch`] holds some rows of
+//! one table, column by column, without an allocation for each row; the writer, the reader and the export work on batches.
 
 use crate::packed::PackedHistogram;
 use crate::types::{Component, FlowEventKind, MessageFate, MessageKind};
@@ -13,20 +13,20 @@ use weir_fabric::PacketEvent;
 pub(crate) struct Column {
     /// Its name, with the unit.
     pub(crate) name: String,
-    /// What it holds.
+    /// The kind of its values.
     pub(crate) kind: Kind,
 }
 
-/// What a column holds.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Unsigned integers of 64 bits.
     Integer,
-    /// The same, or nothing.
+    /// Unsigned integers of 64 bits, or none.
     OptionalInteger,
     /// Doubles.
     Real,
-    /// The same, or nothing.
+    /// Doubles, or none.
     OptionalReal,
     /// One of few names.
     Name,
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What a value of this kind takes in a batch, about.
+    /// Approximate bytes of a value of this kind in a batch.
     fn bytes(self) -> usize {
         match self {
             Kind::Integer | Kind::Real => 8,
@@ -56,12 +56,12 @@ pub(crate) enum Values {
     OptionalReal(Vec<Option<f64>>),
     /// Indices into the names.
     Name(Vec<u32>, Vec<Arc<str>>),
-    /// Bytes of all rows, and where each row's end.
+    /// The bytes of all rows, and the end of each row's bytes in them.
     Histogram(Vec<u8>, Vec<usize>),
 }
 
 impl Values {
-    /// None yet, with room for so many.
+    /// No values, with memory for those of this many rows.
     fn new(kind: Kind, rows: usize) -> Values {
         match kind {
             Kind::Integer => Values::Integer(Vec::with_capacity(rows)),
@@ -75,7 +75,7 @@ impl Values {
 }
 
 impl Values {
-    /// Appends some rows of another column of the same kind; false when it is of another.
+    /// Appends some rows of another column of the same kind; returns false if its kind is another.
     pub(crate) fn append(&mut self, from: &Values, rows: Range<usize>) -> bool {
         match (self, from) {
             (Values::Integer(to), Values::Integer(from)) => to.extend_from_slice(&from[rows]),
@@ -83,7 +83,7 @@ impl Values {
             (Values::Real(to), Values::Real(from)) => to.extend_from_slice(&from[rows]),
             (Values::OptionalReal(to), Values::OptionalReal(from)) => to.extend_from_slice(&from[rows]),
             (Values::Name(codes, names), Values::Name(from, from_names)) => {
-                // Each name is looked up when it is first met, so that their order is that of the rows.
+                // Each name is looked up when a row first uses it, so that the names are in the order of the rows.
                 let mut known: Vec<Option<u32>> = vec![None; from_names.len()];
                 codes.extend(from[rows].iter().map(|&code| {
                     let code = code as usize;
@@ -102,8 +102,8 @@ impl Values {
     }
 }
 
-/// The place of a name among those met so far, after the name at `last`. Records name the same few things in the same order again
-/// and again, so that it is nearly always the same name or the next.
+/// Index of a name in `names`, to which a new name is added; `last` is the index of the name before. Records repeat the same
+/// few names in the same order, so that it is nearly always the same name or the next.
 pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> usize {
     let is = |place: &usize| names.get(*place).is_some_and(|known| **known == *name);
     let found = [last, last + 1].into_iter().find(is);
@@ -118,17 +118,17 @@ pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> us
 pub(crate) struct Batch {
     pub(crate) columns: Vec<Values>,
     pub(crate) rows: usize,
-    /// The column that the next value of the row under way goes to.
+    /// The column for the next value of the current row.
     next: usize,
 }
 
 impl Batch {
-    /// No rows yet.
+    /// A batch without rows.
     pub(crate) fn new(columns: &[Column]) -> Batch {
         Batch::with_room(columns.iter().map(|column| column.kind), 0)
     }
 
-    /// No rows yet, but room for so many.
+    /// A batch without rows, with memory for this many.
     pub(crate) fn with_room(kinds: impl Iterator<Item = Kind>, rows: usize) -> Batch {
         Batch { columns: kinds.map(|kind| Values::new(kind, rows)).collect(), rows: 0, next: 0 }
     }
@@ -140,7 +140,7 @@ impl Batch {
         batch
     }
 
-    /// These columns, of so many rows each.
+    /// A batch of these columns, each with this many rows.
     pub(crate) fn of(columns: Vec<Values>, rows: usize) -> Batch {
         Batch { columns, rows, next: 0 }
     }
@@ -156,7 +156,7 @@ impl Batch {
 
     /// Adds all its rows to `records`.
     pub(crate) fn load<T: Load>(&self, records: &mut Vec<T>) -> Result<(), String> {
-        // Room is made beforehand: it would grow step by step.
+        // Memory is reserved at once, not in steps.
         records.reserve(self.rows);
         for row in 0..self.rows {
             records.push(T::get(&mut Row::new(self, row))?);
@@ -209,13 +209,13 @@ impl Batch {
     }
 }
 
-/// How many rows make a row group: some 8 MiB of values, so that long runs stay within bounds of memory.
+/// Number of rows in a row group: about 8 MiB of values, to bound the memory of long runs.
 pub(crate) fn rows_in_group(columns: &[Column]) -> usize {
     const GROUP_BYTES: usize = 8 << 20;
     GROUP_BYTES / columns.iter().map(|c| c.kind.bytes()).sum::<usize>().max(1)
 }
 
-/// What a histogram is exported as, beside its count: the percentiles, with the smallest and largest at the ends.
+/// The exported columns of a histogram beside count and mean: percentiles, with smallest and largest at the ends.
 pub(crate) const PERCENTILES: [(&str, f64); 7] =
     [("min", 0.0), ("p1", 0.01), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("max", 1.0)];
 
@@ -229,17 +229,17 @@ pub(crate) fn exported_names(column: &Column) -> Vec<String> {
     [format!("{base}_count"), format!("{base}_mean_ns")].into_iter().chain(percentiles).collect()
 }
 
-/// A record that goes into a table.
+/// A record that can be stored in a table.
 pub(crate) trait Store {
-    /// The columns of each field, and what it holds.
+    /// For each field, its columns and its description.
     fn fields() -> Vec<(Vec<Column>, &'static str)>;
-    /// What each column holds.
+    /// The kind of each column.
     fn kinds() -> impl Iterator<Item = Kind>;
     /// Puts one value into each column.
     fn put(&self, batch: &mut Batch);
 }
 
-/// A record that comes out of a table.
+/// A record that can be loaded from a table.
 pub(crate) trait Load: Sized {
     /// Takes one value from each column.
     fn get(row: &mut Row<'_>) -> Result<Self, String>;
@@ -253,7 +253,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Row number `row`, which must be one of the batch's.
+    /// Row number `row`, which must exist in the batch.
     pub(crate) fn new(batch: &'a Batch, row: usize) -> Row<'a> {
         Row { batch, row, next: 0 }
     }
@@ -299,20 +299,20 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A field of a record: which columns it takes, and how.
+/// A field of a record, stored in one or more columns.
 pub(crate) trait Field {
-    /// What its columns hold.
+    /// The kinds of its columns.
     const KINDS: &'static [Kind];
     fn columns(name: &str, out: &mut Vec<Column>);
     fn put(&self, batch: &mut Batch);
 }
 
-/// A field that comes back out of its columns.
+/// A field that can be loaded from its columns.
 pub(crate) trait GetField: Sized {
     fn get(row: &mut Row<'_>) -> Result<Self, String>;
 }
 
-/// A field that takes one column: its kind, how it is put, how it comes back.
+/// A field of one column: the column's kind, and how the field is stored and loaded.
 macro_rules! field {
     ($type:ty, $kind:ident, |$value:ident, $batch:ident| $put:expr, |$row:ident| $get:expr) => {
         impl Field for $type {
@@ -431,7 +431,7 @@ impl GetField for [u64; 3] {
     }
 }
 
-/// A component takes two columns: what it is, and the index of its link or the number of its flow.
+/// A component takes two columns: its kind, and the index of its link, flow or station.
 impl Field for Component {
     const KINDS: &'static [Kind] = &[Kind::Name, Kind::Integer];
     fn columns(name: &str, out: &mut Vec<Column>) {

@@ -50,7 +50,7 @@ impl Table {
         Table::Packets,
     ];
 
-    /// Those that metrics and series are computed from: all but the packets, of which there may be millions.
+    /// The tables from which metrics and series are computed: all but the packets, of which there may be millions.
     pub(crate) const BUT_PACKETS: [Table; 8] = [
         Table::Links,
         Table::Delays,
@@ -73,7 +73,7 @@ impl Table {
         format!("{}.parquet", self.name())
     }
 
-    /// The columns of each field, and what it holds.
+    /// For each field, its columns and its description.
     fn fields(self) -> Vec<(Vec<Column>, &'static str)> {
         match self {
             Table::Links => LinkSample::fields(),
@@ -93,17 +93,17 @@ impl Table {
     }
 }
 
-/// A column of a table and what it holds.
+/// A column of a table and its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// The column's name, as exports have it.
+    /// The column's name in exports.
     pub column: String,
-    /// What it holds.
+    /// Its description.
     pub what: &'static str,
 }
 
 impl Table {
-    /// The columns that an export of this table has, in their order, each with what it holds: the data dictionary.
+    /// The data dictionary: the columns of this table's export, in order, each with its description.
     pub fn dictionary(self) -> Vec<Described> {
         let described = |(columns, what): &(Vec<Column>, &'static str)| -> Vec<Described> {
             let names = columns.iter().flat_map(crate::table::exported_names);
@@ -113,12 +113,12 @@ impl Table {
     }
 }
 
-/// Whose rows a file holds.
+/// Whether a file holds the rows of one run or of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// Those of one run.
+    /// The rows of one run.
     OfOneRun,
-    /// Those of the runs of a shard, one run after the other, each row with the run's place in the shard before it.
+    /// The rows of a shard, one run after the other; the first column is the run's index in the shard.
     OfAShard,
 }
 
@@ -131,8 +131,9 @@ impl Rows {
     }
 }
 
-/// `table!(Record { field: type = "column": "what it holds", ... })`; a field of several columns appends to the name. A record that is
-/// generic names what it is kept with: `table!(Record<Kept> { ... })`. `..part: Type { ... }` is a field whose own fields are columns.
+/// `table!(Record { field: type = "column": "description", ... })`; a field of several columns appends to the name. A generic
+/// record names the parameter that is stored: `table!(Record<Kept> { ... })`. `..part: Type { ... }` is a field whose own
+/// fields are columns.
 macro_rules! table {
     (@store $Record:ty { $($($path:ident).+: $type:ty = $column:literal: $what:literal),+ $(,)? }) => {
         impl Store for $Record {

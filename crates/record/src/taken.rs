@@ -1,4 +1,4 @@
-//! One value of one run: of which metric, taken of what, in which part of the run, and which statistic of it.
+//! One value of one run: its metric, its subject, its part of the run, and the statistic of a distribution.
 
 use crate::{Metrics, RunSummary, Value};
 use schemars::JsonSchema;
@@ -24,20 +24,19 @@ pub enum Statistic {
     P99,
 }
 
-/// What a value is taken of: nothing for the run, a group, a flow or a link, or two groups; of which packets; and in which
-/// part of the run.
+/// The subject of a value: the run, a group, a flow or a link, or two groups; a class of packets; and a part of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken<'c> {
-    /// Names of groups, flows or links; two of groups.
+    /// Name of a group, a flow or a link, or names of two groups; empty for the run.
     pub of: &'c [String],
-    /// The codepoint of the packets, where the metric is of a class.
+    /// The codepoint of the packets, if the value is of a class.
     pub class: Option<Ecn>,
-    /// The name of a window; the whole run if none.
+    /// The name of a window; `None` is the whole run.
     pub window: Option<&'c str>,
 }
 
 impl RunSummary {
-    /// The value of a metric in this run; `None` where it was not measured.
+    /// The value of a metric in this run; `None` if it was not measured.
     pub fn value(&self, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
         let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
         let run = self.part(taken.window)?;
@@ -47,14 +46,14 @@ impl RunSummary {
         }
         match taken.of {
             [] => of_metrics(run.metrics),
-            // In the order in which the plan looks a name up; a group of one flow has the flow's name too.
+            // The order is that in which the plan resolves a name: a group of one flow has the same name as the flow.
             [of] => {
                 let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
                 let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
                 let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
                 groups.chain(links).chain(flows).find_map(of_metrics)
             }
-            // Metrics of two groups are ratios: of the two the other way round they are turned over.
+            // Metrics of two groups are ratios: if the groups are in the other order, the inverse is returned.
             [first, second, ..] => run.pairs.iter().find_map(|pair| {
                 let value = of_metrics(&pair.metrics)?;
                 match (pair.group == *first && pair.to == *second, pair.group == *second && pair.to == *first)

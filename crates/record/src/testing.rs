@@ -15,7 +15,7 @@ pub(crate) fn histogram(millis: &[u64]) -> Histogram {
     histogram
 }
 
-/// Some of every record, with every field in use: 50 periods of 100 ms, two links, three flows, two groups.
+/// Records of every kind, with every field in use: 50 periods of 100 ms, two links, three flows, two groups.
 pub(crate) fn busy_records() -> Records {
     let mut records = Records::default();
     for period in 1..=50u64 {

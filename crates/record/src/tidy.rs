@@ -1,9 +1,9 @@
 //! A summary as tidy tables, for tools that draw and compute: one row for each run, group, flow, and link or class of its
 //! packets, with names instead of numbers; and one for each of them in each named window. As CSV, JSON and Parquet.
 //!
-//! A row begins with the run, its engine, seed, repeat, what it chose on each level (a column a level), and the window (empty
-//! for the whole run); then says whose it is; then come the metrics of [`METRICS`] that are taken of such a thing. A metric
-//! that is a distribution has a column for its mean and for each percentile, `queue_delay_ms` and `queue_delay_ms_p99`.
+//! A row begins with the run, its engine, seed, repeat, the label chosen on each level (one column for each level), and the
+//! window (empty for the whole run). The names of the row's subject follow, then the metrics of [`METRICS`] for such a
+//! subject. A distribution has columns for its mean and each percentile: `queue_delay_ms`, `queue_delay_ms_p99`.
 
 use crate::error::RecordError;
 use crate::export::{ExportFormat, write_batch};
@@ -18,17 +18,17 @@ use std::sync::Arc;
 /// A tidy table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tidy {
-    /// A row a run.
+    /// One row for each run.
     Runs,
-    /// A row a traffic group.
+    /// One row for each traffic group.
     Groups,
-    /// A row a flow that was not drawn.
+    /// One row for each flow that was not drawn.
     Flows,
-    /// A row a link, and one for each class of its packets.
+    /// One row for each link, and one for each class of its packets.
     Links,
 }
 
-/// The percentiles of a distribution, each with the ending of its column.
+/// A percentile of a distribution, with the suffix of its column.
 type Percentile = (&'static str, fn(&Distribution) -> f64);
 const PERCENTILES: [Percentile; 5] =
     [("_p1", |d| d.p1), ("_p25", |d| d.p25), ("_p50", |d| d.p50), ("_p75", |d| d.p75), ("_p99", |d| d.p99)];
@@ -37,12 +37,12 @@ impl Tidy {
     /// All of them.
     pub const ALL: [Tidy; 4] = [Tidy::Runs, Tidy::Groups, Tidy::Flows, Tidy::Links];
 
-    /// Its name: that of its files.
+    /// Its name, which is that of its files.
     pub fn name(self) -> &'static str {
         ["runs", "groups", "flows", "links"][self as usize]
     }
 
-    /// The columns that say whose a row is, each with what it holds.
+    /// The columns that name a row's subject, each with its description.
     fn whose(self) -> &'static [(&'static str, &'static str)] {
         const CONTROLLER: (&str, &str) = ("controller", "Congestion controller; empty where there is none.");
         const TRANSPORT: (&str, &str) = ("transport", "Transport: tcp, udp, command.");
@@ -58,7 +58,7 @@ impl Tidy {
         }
     }
 
-    /// What its metrics are taken of.
+    /// The levels of its metrics.
     fn levels(self) -> &'static [Level] {
         match self {
             Tidy::Runs => &[Level::Run],
@@ -68,7 +68,7 @@ impl Tidy {
         }
     }
 
-    /// The data dictionary: each column but those of the levels, and what it holds.
+    /// The data dictionary: each column but those of the tree's levels, with its description.
     pub fn dictionary(self) -> Vec<(String, String)> {
         let own = FIRST.iter().chain([&WINDOW]).chain(self.whose());
         let own = own.map(|(name, what)| ((*name).to_owned(), (*what).to_owned()));
@@ -91,8 +91,8 @@ const FIRST: [(&str, &str); 4] = [
 const WINDOW: (&str, &str) =
     ("window", "The named window or phase of the run; empty for all of it after the warm-up.");
 
-/// Writes the tidy tables of a summary as CSV, JSON and Parquet into a folder, which is made if it is not there; the files
-/// written.
+/// Writes the tidy tables of a summary as CSV, JSON and Parquet into a folder, which is made if it does not exist. Returns
+/// the paths of the files.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -113,7 +113,7 @@ pub fn export_tidy(summary: &Summary, to: &Path) -> Result<Vec<PathBuf>, RecordE
     Ok(files)
 }
 
-/// A row before its columns are known: whose it is, and its metrics.
+/// A row before its columns are known: its subject and its metrics.
 struct Row<'a> {
     run: &'a RunSummary,
     window: &'a str,
@@ -200,7 +200,7 @@ fn table(tidy: Tidy, summary: &Summary) -> (Vec<Column>, Batch) {
     (table.columns, batch)
 }
 
-/// Columns as they are filled.
+/// Columns that are being filled.
 #[derive(Default)]
 struct Columns {
     columns: Vec<Column>,
@@ -209,7 +209,7 @@ struct Columns {
 
 impl Columns {
     fn put(&mut self, name: String, kind: Kind, values: Values) {
-        // A level may be called as another column is.
+        // A level may have the name of another column.
         let taken = self.columns.iter().any(|column| column.name == name);
         let name = if taken { format!("level {name}") } else { name };
         self.columns.push(Column { name, kind });

@@ -1,8 +1,8 @@
-//! The record types: what an engine writes while it runs. Counters are those of one sample period, not sums since the
-//! start, so that any stretch of time can be cut out afterwards.
+//! The record types, which an engine writes while it runs. Counters are those of one sample period, not sums since the
+//! start, so that any part of a run can be cut out afterwards.
 //!
-//! All samples of one period carry the same `at`, its end. What is read back from disk has the same types, with histograms
-//! [packed](crate::PackedHistogram) and names owned.
+//! All samples of one period carry the same `at`, its end. Records that are read from disk have the same types, with
+//! histograms [packed](crate::PackedHistogram) and names owned.
 //!
 //! Arrays of four are indexed by ECN codepoint ([`weir_base::CODEPOINTS`]), as it was when the packet arrived at the queue.
 
@@ -10,18 +10,18 @@ use std::ops::Deref;
 use weir_base::{Bytes, Ecn, Histogram, Rate, Span, Time};
 use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};
 
-/// What a link and its queue did in one sample period. Sojourn runs from arrival at the queue to the start of transmission.
+/// Counters of a link and its queue in one sample period.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkSample {
     /// End of the period.
     pub at: Time,
     /// Index of the link in the plan.
     pub link: u32,
-    /// What was counted in it.
+    /// The counters of the period.
     pub counters: LinkCounters,
     /// Packets in the queue at the end of the period.
     pub backlog_packets: u32,
-    /// Their bytes.
+    /// Bytes in the queue at the end of the period.
     pub backlog_bytes: Bytes,
 }
 
@@ -33,8 +33,8 @@ impl LinkSample {
         *self = LinkSample { counters, ..later.clone() };
     }
 
-    /// Packets whose fate at the queue was known in the period, by codepoint: they left it or were dropped. Shares of
-    /// packets are of these, since those that arrived may be dropped or leave in another period.
+    /// Packets that left the queue or were dropped in the period, by codepoint. Shares of packets refer to these, because packets
+    /// that arrive in one period may leave or be dropped in another.
     pub fn settled(&self) -> [u64; 4] {
         std::array::from_fn(|class| self.dropped[class].saturating_add(self.sent[class]))
     }
@@ -47,7 +47,7 @@ impl Deref for LinkSample {
     }
 }
 
-/// Sojourn times of the packets of one codepoint whose transmission began in one period.
+/// Sojourn times of the packets of one codepoint whose transmission began in one period, from their arrival at the queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelaySample<H = Histogram> {
     /// End of the period.
@@ -60,15 +60,15 @@ pub struct DelaySample<H = Histogram> {
     pub delay: H,
 }
 
-/// What one flow did in one period, seen by the taps at both host edges and by the receiving application. A period without a sample
-/// of a flow is one in which nothing happened to it.
+/// Counters of one flow in one period, from the taps at both host edges and from the receiving application. A flow without a
+/// sample in a period was idle in it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSample {
     /// End of the period.
     pub at: Time,
     /// The flow.
     pub flow: u32,
-    /// What the taps counted in it.
+    /// The taps' counters of the period.
     pub counters: FlowCounters,
     /// Bytes that the receiving application read.
     pub read_bytes: u64,
@@ -110,23 +110,23 @@ pub struct TransportSample {
     pub flow: u32,
     /// Congestion window in segments.
     pub cwnd: f64,
-    /// Slow-start threshold in segments; none before the first loss.
+    /// Slow-start threshold in segments; `None` before the first loss.
     pub ssthresh: Option<f64>,
     /// Segments in flight.
     pub in_flight: f64,
     /// Smoothed RTT.
     pub srtt: Span,
-    /// Smallest RTT that the transport knows of.
+    /// Smallest RTT that the transport has measured.
     pub min_rtt: Span,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Pacing rate, where there is one.
+    /// Pacing rate; `None` if the transport does not pace.
     pub pacing_rate: Option<Rate>,
-    /// Delivery rate that the transport measured.
+    /// Delivery rate that the transport measured, if it did.
     pub delivery_rate: Option<Rate>,
     /// Segments retransmitted since the start.
     pub retransmissions: u64,
-    /// Retransmission timeouts since the start, where known.
+    /// Retransmission timeouts since the start; `None` if unknown.
     pub timeouts: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ pub struct TransportSample {
 pub struct StateSample<N> {
     /// When.
     pub at: Time,
-    /// Whose.
+    /// The component whose state it is.
     pub of: Component,
     /// Its name, with the unit.
     pub name: N,
@@ -143,7 +143,7 @@ pub struct StateSample<N> {
     pub value: f64,
 }
 
-/// Whose state it is.
+/// A component with internal state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Component {
     /// The queue of the link of this index.
@@ -154,25 +154,25 @@ pub enum Component {
     Station(u32),
 }
 
-/// Something that happened to a flow.
+/// An event of a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowEvent {
     /// When.
     pub at: Time,
     /// The flow.
     pub flow: u32,
-    /// What.
+    /// Its kind.
     pub kind: FlowEventKind,
 }
 
-/// What happened to a flow.
+/// The kind of a flow's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowEventKind {
     /// The application asked for the connection, or began to send datagrams.
     Started,
     /// The connection was established.
     Opened,
-    /// The receiving application has read all that was sent, and the sender had closed.
+    /// The sender has closed, and the receiving application has read everything that was sent.
     Completed,
     /// The retransmission timer fired (simulator only).
     Timeout,
@@ -202,24 +202,24 @@ impl FlowEventKind {
     }
 }
 
-/// A piece of an application's work that has an end: a request and its answer, a media frame, or an echo request.
+/// A unit of an application's traffic: a request and its answer, a media frame, an echo request, or a part of an ensemble.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
-    /// When its fate was known: when the last byte was read, or when it was given up.
+    /// When its fate became known: when its last byte was read, or when it was given up.
     pub at: Time,
     /// The flow.
     pub flow: u32,
-    /// What it was.
+    /// Its kind.
     pub kind: MessageKind,
     /// Its number in the flow, from 0.
     pub number: u64,
-    /// What has come of it.
+    /// Its fate.
     pub fate: MessageFate,
-    /// How long it took, from the request's first byte or the frame's due time; none when it never ended.
+    /// How long it took, for example from a request's first byte or a frame's due time; `None` if it never ended.
     pub took: Option<Span>,
 }
 
-/// What a message was.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MessageKind {
     /// A request and its answer.
@@ -228,7 +228,7 @@ pub enum MessageKind {
     Frame,
     /// An echo request and its answer.
     Echo,
-    /// A flow's frame of an ensemble, from the return of its write to its having been read.
+    /// A flow's frame of an ensemble, from the return of its write to the reading of its last byte.
     Part,
     /// The time from the end of a flow's frame at the receiver to the beginning of its next one.
     Stall,
@@ -253,14 +253,14 @@ impl MessageKind {
     }
 }
 
-/// What has come of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MessageFate {
-    /// It ended, in time where it had a deadline.
+    /// It ended, within its deadline if it had one.
     Done,
     /// It ended after its deadline.
     Late,
-    /// It never did.
+    /// It never ended.
     Lost,
 }
 
@@ -283,7 +283,7 @@ pub struct PacketRecord {
     pub link: u32,
     /// The flow, or `u32::MAX` for a packet that belongs to none.
     pub flow: u32,
-    /// What happened to it.
+    /// The event at the link.
     pub fate: PacketEvent,
     /// IP length in bytes.
     pub length: u32,
@@ -291,28 +291,28 @@ pub struct PacketRecord {
     pub class: Ecn,
     /// Time since its arrival at the queue.
     pub sojourn: Span,
-    /// TCP sequence number of its first payload byte (32 bits, as on the wire), where it is TCP.
+    /// TCP sequence number of its first payload byte (32 bits, as on the wire); `None` if it is not TCP.
     pub sequence: Option<u32>,
 }
 
-/// Takes an engine's records, in the order of their times. Errors are kept and told at the end.
+/// Takes an engine's records in the order of their times. Errors are kept and returned at the end.
 pub trait Recorder {
     /// A link's counters of one period.
     fn link(&mut self, sample: &LinkSample);
-    /// Sojourn times of one class in one period; called only when there were any.
+    /// Sojourn times of one class in one period; called only if there were any.
     fn delay(&mut self, sample: &DelaySample);
     /// A flow's counters of one period.
     fn flow(&mut self, sample: &FlowSample);
-    /// A group's RTTs in one period; called only when there were any.
+    /// A group's RTTs in one period; called only if there were any.
     fn rtt(&mut self, sample: &RttSample);
     /// A transport's state.
     fn transport(&mut self, sample: &TransportSample);
     /// The internal state of a queue, a controller or a station.
     fn state(&mut self, sample: &StateSample<&str>);
-    /// Something that happened to a flow.
+    /// An event of a flow.
     fn event(&mut self, event: &FlowEvent);
-    /// A request was answered, or a frame's fate is known.
+    /// A message whose fate has become known.
     fn message(&mut self, message: &Message);
-    /// A packet at a link; called only when the run asks for packets.
+    /// A packet at a link; called only if the run records packets.
     fn packet(&mut self, packet: &PacketRecord);
 }

@@ -1,9 +1,9 @@
-//! Records into Parquet, one file a table, in a run's folder. As soon as there are enough of a table for a row group, they go to a
-//! writing thread by column, so a long run does not wait for the disk; only one that is very long does not keep its records in memory.
-//! A short run never starts the thread.
+//! Writes records as Parquet, one file for each table, into a run's folder. Whenever a table has enough records for a row
+//! group, these go to a writing thread, by column, so that a long run does not wait for the disk. Only a very long run does
+//! not keep its records in memory. A short run never starts the thread.
 //!
 //! Integers are delta-packed and everything is compressed with Snappy. Nothing in the files depends on when or where they
-//! were written. `records.json` comes last: it lists each table with its rows, length and checksum (XXH64), so a run
+//! were written. `records.json` is written last: it lists each table with its rows, length and checksum (XXH64). A run
 //! without it was not finished, and a file that does not match it is not read.
 
 use crate::error::RecordError;
@@ -37,23 +37,23 @@ use weir_base::not_started;
 /// Name of the list of tables.
 pub(crate) const MANIFEST: &str = "records.json";
 
-/// What `records.json` says: the sign that a run's records are whole.
+/// The contents of `records.json`, whose presence means that a run's records are complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// Version of the record schema.
     pub(crate) format: u32,
-    /// How many runs' records these are, where they are those of a shard.
+    /// Number of runs in a shard; `None` for the records of one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) runs: Option<usize>,
-    /// The tables that are there; one without rows is not.
+    /// The tables that exist; a table without rows does not.
     pub(crate) tables: BTreeMap<String, TableFile>,
-    /// What else is under a checksum; none in results of an older weir.
+    /// The other files with a checksum; empty in results of an older weir.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) files: BTreeMap<String, Sum>,
 }
 
 impl Manifest {
-    /// Reads it.
+    /// Reads `records.json` of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Manifest, RecordError> {
         let path = folder.join(MANIFEST);
         let text = match read_file(&path) {
@@ -70,7 +70,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes it, last of all.
+    /// Writes `records.json`, after all other files.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), RecordError> {
         let path = folder.join(MANIFEST);
         let text = to_json(self).map_err(|e| RecordError::corrupt(&path, e))?;
@@ -81,7 +81,7 @@ impl Manifest {
 /// One table's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableFile {
-    /// Rows in it.
+    /// Number of its rows.
     pub(crate) rows: u64,
     /// Its length and checksum.
     #[serde(flatten)]
@@ -90,7 +90,8 @@ pub(crate) struct TableFile {
 
 /// Full batches that may wait for the writing thread before the run waits for it.
 const BATCHES_WAITING: usize = 2;
-/// Full batches, of some 8 MiB each, that are kept for [`ParquetRecorder::finish`] to give back; of a run with more, none are.
+/// Most full batches, of about 8 MiB each, whose records are kept for [`ParquetRecorder::finish`] to return; a run with more
+/// batches keeps none.
 const BATCHES_KEPT: usize = 32;
 
 /// Writes an engine's records to a folder. [`ParquetRecorder::finish`] must be called at the end; without it the records
@@ -98,17 +99,17 @@ const BATCHES_KEPT: usize = 32;
 #[derive(Debug)]
 pub struct ParquetRecorder {
     folder: PathBuf,
-    /// The records so far, unless they are too many to keep: then those that were not handed over.
+    /// The records so far; if they are too many to keep, only those that were not handed over.
     records: Records,
-    /// Rows of a row group.
+    /// Number of rows in a row group of each table.
     limits: [usize; Table::ALL.len()],
-    /// Of the records in memory, how many of each table were handed over.
+    /// For each table, number of records in memory that were handed over.
     handed_over: [usize; Table::ALL.len()],
-    /// Batches that were handed over, and whether all records so far are in memory.
+    /// Number of batches that were handed over, and whether all records so far are in memory.
     batches: usize,
     is_whole: bool,
     thread: Option<WritingThread>,
-    /// Why there is no such thread, though one is needed.
+    /// Why the thread could not be started, if one is needed.
     refused: Option<io::Error>,
 }
 
@@ -119,7 +120,7 @@ struct WritingThread {
 }
 
 impl ParquetRecorder {
-    /// A recorder into this folder, which is made if it is not there. What an earlier attempt left in it is removed.
+    /// A recorder into this folder, which is made if it does not exist. Files of an earlier attempt are removed.
     ///
     /// # Errors
     /// The folder cannot be made or cleared.
@@ -147,11 +148,11 @@ impl ParquetRecorder {
         })
     }
 
-    /// Writes what is left and closes the files. Gives the records, but not the packets, as [`Records::read`] would; `None` of a
-    /// run with too many to keep in memory.
+    /// Writes the remaining records and closes the files. Returns the records without the packets, as [`Records::read`] would;
+    /// `None` if the run has too many to keep in memory.
     ///
     /// # Errors
-    /// The first thing that went wrong since the start.
+    /// The first error since the start.
     pub fn finish(mut self) -> Result<Option<Records>, RecordError> {
         if let Some(error) = self.refused {
             return Err(RecordError::io(&self.folder)(error));
@@ -169,7 +170,7 @@ impl ParquetRecorder {
             }
             Some(thread) => {
                 for batch in left {
-                    // A thread that is gone says why when it is joined.
+                    // If the thread has ended, joining it returns the reason.
                     let _ = thread.batches.send(batch);
                 }
                 drop(thread.batches);
@@ -209,7 +210,7 @@ impl ParquetRecorder {
             }
         }
         if let Some(thread) = &self.thread {
-            // A thread that is gone says why when it is joined, at the end.
+            // If the thread has ended, joining it at the end returns the reason.
             let _ = thread.batches.send((table, full));
         }
     }
@@ -305,7 +306,7 @@ impl TableFiles {
         write_row_group(writer, batch).map_err(failed(path))
     }
 
-    /// Closes the files; what the list of tables says of them.
+    /// Closes the files and returns their list.
     pub(crate) fn close(self) -> Result<Manifest, RecordError> {
         let mut tables = BTreeMap::new();
         for (table, (path, rows, writer)) in self.open {
@@ -318,7 +319,7 @@ impl TableFiles {
     }
 }
 
-/// Writes a table that is no record's, as a file of its own.
+/// Writes a table of other columns than a record's, as a file of its own.
 pub(crate) fn write_parquet(
     name: &str,
     columns: &[Column],
@@ -332,7 +333,7 @@ pub(crate) fn write_parquet(
     writer.close().map(drop).map_err(failed(path))
 }
 
-/// A file whose length and checksum are known when it is written.
+/// A file that counts its length and checksum while it is written.
 struct Summed {
     file: File,
     bytes: u64,
@@ -357,7 +358,7 @@ impl Write for Summed {
     }
 }
 
-/// A Parquet error while writing is the file system's, or a mistake of ours; it is told as the former.
+/// Reports a Parquet error of writing as an error of the file system; the only other cause is a mistake in this code.
 fn failed(path: &Path) -> impl Fn(ParquetError) -> RecordError + '_ {
     move |error| RecordError::Io { path: path.into(), source: io::Error::other(error) }
 }
@@ -442,7 +443,7 @@ fn write_column(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), Pa
     .map(|_| ())
 }
 
-/// The values that are there.
+/// The values that exist.
 fn present<T: Copy>(values: &[Option<T>]) -> Vec<T> {
     values.iter().flatten().copied().collect()
 }

@@ -1,4 +1,4 @@
-//! The inputs that fuzzing found worth keeping (`fuzz/corpus/records`), without a fuzzer.
+//! Checks the inputs that fuzzing found (`fuzz/corpus/records`) without a fuzzer.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../../../fuzz/checks/records.rs"]

@@ -1,6 +1,6 @@
-//! Whether two results agree. Runs are paired by cell and repeat; the mean difference is given with its 95 % interval
-//! (Student's t on the paired differences) and held against a bound: *agree* when the whole interval lies inside it,
-//! *differ* when the whole interval lies outside, *cannot tell* otherwise. One pair alone has no interval and never tells.
+//! Whether two results agree. Runs are paired by cell and repeat. The mean difference has a 95 % interval (Student's t on
+//! the paired differences) and is compared with a bound: *agree* if the whole interval lies inside the bound, *differ* if
+//! the whole interval lies outside, *cannot tell* otherwise. A single pair has no interval: the verdict is *cannot tell*.
 
 mod student;
 
@@ -18,11 +18,11 @@ use weir_base::math::sqrt;
 /// Confidence of the interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// What is compared, and within what.
+/// A metric to compare, and the bound on its difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Name of the metric; of a distribution, the mean is compared. A metric of the whole run is compared there, any
-    /// other for each group.
+    /// Name of the metric; the mean of a distribution is compared. A metric that exists for the whole run is compared there,
+    /// any other for each group.
     pub metric: String,
     /// The bound.
     pub bound: Bound,
@@ -35,7 +35,7 @@ impl Rule {
         METRICS.iter().filter_map(rule).collect()
     }
 
-    /// The rules of the registry, with others in the place of those of the same metric or after them.
+    /// The rules of the registry, with `others` replacing those of the same metric or added after them.
     pub fn defaults_but(others: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
         let mut rules = Rule::defaults();
         for rule in others {
@@ -63,7 +63,7 @@ impl FromStr for Rule {
     }
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -71,12 +71,12 @@ pub enum Verdict {
     Agree,
     /// The whole interval lies outside the bound.
     Differ,
-    /// Neither, or too few pairs. No pass.
+    /// Neither, or too few pairs. This does not count as agreement.
     CannotTell,
 }
 
 impl Verdict {
-    /// As a person says it.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         ["agree", "differ", "cannot tell"][self as usize]
     }
@@ -85,16 +85,16 @@ impl Verdict {
 /// A mean with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
-    /// Lower and upper end of the 95 % interval; none for fewer than two values.
+    /// Lower and upper end of the 95 % interval; `None` for fewer than two values.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Estimate {
-    /// Of some values, taken as independent and about normal; none when there are none.
+    /// Estimates the mean of some values, assumed independent and nearly normal. `None` without values.
     pub fn of(values: &[f64]) -> Option<Estimate> {
         let (count, n) = (values.len(), values.len() as f64);
         if count == 0 {
@@ -110,7 +110,7 @@ impl Estimate {
         Some(Estimate { count, mean, interval })
     }
 
-    /// Held against a bound around zero.
+    /// The verdict for a bound around zero.
     pub fn verdict(&self, bound: f64) -> Verdict {
         match self.interval {
             Some((low, high)) if -bound <= low && high <= bound => Verdict::Agree,
@@ -123,24 +123,25 @@ impl Estimate {
 /// One metric of one subject, compared in one cell or over all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The cell; none is over all cells, each cell one pair.
+    /// The cell; `None` is over all cells, with one pair for each cell.
     pub cell: Option<Vec<Param>>,
     /// The metric.
     pub metric: String,
-    /// The group; none is the whole run.
+    /// The group; `None` is the whole run.
     pub group: Option<String>,
-    /// The window; none is all of the run after its warm-up.
+    /// The window; `None` is all of the run after its warm-up.
     #[serde(rename = "in", default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// Mean of the reference; none when it is defined in no run.
+    /// Mean of the reference; `None` if the metric is defined in none of its runs.
     pub reference: Option<f64>,
-    /// Mean of the other; none when it is defined in no run.
+    /// Mean of the other; `None` if the metric is defined in none of its runs.
     pub other: Option<f64>,
-    /// Other less reference. With a relative bound, as a share of the reference; with an absolute one, in the metric's unit.
+    /// Other minus reference: as a share of the reference with a relative bound, in the metric's unit with an absolute one.
+    /// `None` if no pair has both values, or if the difference is not finite.
     pub difference: Option<Estimate>,
     /// The bound.
     pub bound: Bound,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -149,12 +150,12 @@ pub struct Comparison {
 pub struct Compared {
     /// Each rule in each cell, then over all cells when there are several.
     pub rows: Vec<Comparison>,
-    /// Runs left out because they have no partner or because they or it were invalid: id and why.
+    /// Runs left out because they have no partner, or because they or their partner are invalid: id and reason.
     pub left_out: Vec<(String, String)>,
 }
 
 impl Compared {
-    /// Agree when every row does, differ when any does, otherwise cannot tell. No rows cannot tell.
+    /// Agree if every row agrees, differ if any row differs, otherwise cannot tell; without rows, cannot tell.
     pub fn verdict(&self) -> Verdict {
         let any = |verdict| self.rows.iter().any(|row| row.verdict == verdict);
         match (any(Verdict::Differ), any(Verdict::CannotTell) || self.rows.is_empty()) {
@@ -165,7 +166,7 @@ impl Compared {
     }
 }
 
-/// Compares runs with those of a reference (of an engine pair, the kernel is the reference).
+/// Compares runs with those of a reference. When engines are compared, live runs are the reference.
 pub fn compare(reference: &[RunSummary], other: &[RunSummary], rules: &[Rule]) -> Compared {
     let (cells, left_out) = pair_up(reference, other);
     let mut rows = Vec::new();
@@ -185,7 +186,7 @@ pub fn compare(reference: &[RunSummary], other: &[RunSummary], rules: &[Rule]) -
     Compared { rows, left_out }
 }
 
-/// The runs of one cell: reference and other, by repeat.
+/// The paired runs of one cell: reference and other, one pair for each repeat.
 struct CellPairs<'a> {
     params: &'a [Param],
     pairs: Vec<(&'a RunSummary, &'a RunSummary)>,
@@ -222,22 +223,22 @@ fn pair_up<'a>(
     (cells, left_out)
 }
 
-/// What a run chose on each level.
+/// The level and label of each of a run's parameters.
 fn cell_of(run: &RunSummary) -> Vec<(&str, &str)> {
     run.params.iter().map(|param| (param.level.as_str(), param.value.as_str())).collect()
 }
 
-/// What a metric is compared of.
+/// What a metric is compared for.
 #[derive(Debug, Clone, PartialEq)]
 struct Subject {
-    /// None is the whole run.
+    /// `None` is the whole run.
     group: Option<String>,
-    /// None is all of the run.
+    /// `None` is all of the run after its warm-up.
     window: Option<String>,
 }
 
-/// The whole run for a metric that has a value there, else each group; first over all of the run, then in each window that
-/// both have.
+/// The whole run if the metric exists there, else each group; first over all of the run, then in each named window that both
+/// have.
 fn subjects_of(rule: &Rule, run: &RunSummary, other: &RunSummary) -> Vec<Subject> {
     let groups: Vec<Option<String>> = match metric(&rule.metric) {
         Some(metric) if metric.of.contains(&Level::Run) => vec![None],
@@ -305,7 +306,7 @@ fn row(
     Comparison { cell, metric, group, window, reference, other, difference, bound: rule.bound, verdict }
 }
 
-/// Other less reference, as the bound wants it. Nothing relative to nothing is no difference.
+/// Other minus reference, divided by `scale` if the bound is relative. Equal values have no difference, even with scale 0.
 fn difference(reference: f64, other: f64, scale: f64, bound: Bound) -> f64 {
     match bound {
         Bound::Relative(_) if other != reference => (other - reference) / scale.abs(),

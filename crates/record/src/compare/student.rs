@@ -4,9 +4,9 @@
 
 use weir_base::math::{exp, ln, sqrt};
 
-/// The t for which a share `probability` in `(0, 1)` of the distribution with so many degrees of freedom lies below.
+/// The t below which a share `probability` in `(0, 1)` of the distribution with this many degrees of freedom lies.
 ///
-/// No degrees of freedom, or a probability at or beyond the ends, have no quantile: infinity with the right sign.
+/// Without degrees of freedom, or for a probability outside `(0, 1)`, there is no quantile: infinity with the right sign.
 pub fn quantile(probability: f64, degrees: u32) -> f64 {
     if probability < 0.5 {
         return -quantile(1.0 - probability, degrees);
@@ -18,7 +18,7 @@ pub fn quantile(probability: f64, degrees: u32) -> f64 {
     while distribution(high, degrees) < probability && high < f64::MAX / 2.0 {
         (low, high) = (high, high * 2.0);
     }
-    // Halves until nothing lies between: 1,100 steps at most, some 60 in practice.
+    // Bisects until no double lies between the ends: 1,100 steps at most, about 60 in practice.
     loop {
         let middle = low + (high - low) / 2.0;
         if middle <= low || middle >= high {

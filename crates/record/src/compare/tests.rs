@@ -4,7 +4,7 @@ use super::*;
 use crate::metrics::{Metrics, Value};
 use crate::summary::GroupSummary;
 
-/// A run of cell `cell` with a utilisation, a queue delay and the share of group `a`.
+/// A run of cell `cell` with a utilisation, a queue delay and a share of goodput for group `a`.
 fn run(cell: &str, repeat: u32, [utilisation, delay, share]: [f64; 3]) -> RunSummary {
     let number = |name, value| (name, Value::Number(value));
     RunSummary {
@@ -113,7 +113,7 @@ fn runs_are_paired_by_cell_and_repeat_whatever_their_order() {
     let difference = utilisation.difference.unwrap();
     assert_eq!((difference.mean, difference.interval, difference.count), (0.5, Some((0.5, 0.5)), 2));
     assert_eq!((utilisation.reference, utilisation.other), (Some(90.5), Some(91.0)));
-    // 1 and 2 ms of a mean of 15 ms: 10 % on average, but two pairs this far apart leave a wide interval.
+    // Differences of 1 and 2 ms, of a mean of 15 ms: 10 % on average, but two pairs this far apart have a wide interval.
     assert!((delay.difference.unwrap().mean - 0.1).abs() < 1e-12);
     assert_eq!(delay.verdict, Verdict::CannotTell);
     assert_eq!((share.group.as_deref(), share.verdict), (Some("a"), Verdict::Agree));
@@ -163,7 +163,7 @@ fn what_is_undefined_on_one_side_cannot_be_told() {
     assert_eq!((compared.rows[0].other, compared.rows[0].difference), (None, None));
     assert_eq!(compared.verdict(), Verdict::CannotTell);
     assert_eq!(compare(&sim, &sim, &rule("queue_delay_ms", Bound::Relative(0.15))).rows, []);
-    // No delay on either side is no difference, some against none is no share of anything.
+    // Zero delay on both sides is no difference; a difference from a reference of zero is no share.
     let none = [1, 2].map(|repeat| run("pie", repeat, [90.0, 0.0, 50.0]));
     let rules = rule("queue_delay_ms", Bound::Relative(0.15));
     assert_eq!(compare(&none, &none, &rules).verdict(), Verdict::Agree);

@@ -1,5 +1,5 @@
-//! What an AQM tells of itself: the probabilities that it sets, and whether it is overloaded. These metrics are there only
-//! where the queue tells.
+//! Metrics of an AQM's own state: its probabilities, and whether it is overloaded. They exist only for queues that record
+//! such state.
 
 use super::told::QueueState;
 use super::value::{Distribution, Value, ratio};
@@ -19,7 +19,7 @@ impl Queue<'_> {
 const LINK: &[Level] = &[Level::Run, Level::Link];
 const TOLD: &str = "the queue's own state, once a sample period";
 
-/// How likely a drop was.
+/// Drop probability.
 pub(super) const AQM_DROP: Metric = Metric {
     name: "aqm_drop_probability_percent",
     title: "Drop probability that the AQM sets",
@@ -32,7 +32,7 @@ pub(super) const AQM_DROP: Metric = Metric {
     formula: Formula::State(|q| q.probabilities(QueueState::Drop)),
 };
 
-/// How likely a mark was.
+/// Mark probability.
 pub(super) const AQM_MARK: Metric = Metric {
     name: "aqm_mark_probability_percent",
     title: "Mark probability that the AQM sets",
@@ -45,7 +45,7 @@ pub(super) const AQM_MARK: Metric = Metric {
     formula: Formula::State(|q| q.probabilities(QueueState::Mark)),
 };
 
-/// What the controller of a PI2 keeps.
+/// Base probability of a PI2 controller.
 pub(super) const AQM_BASE: Metric = Metric {
     name: "aqm_base_probability_percent",
     title: "Base probability of the AQM",
@@ -58,7 +58,7 @@ pub(super) const AQM_BASE: Metric = Metric {
     formula: Formula::State(|q| q.probabilities(QueueState::Base)),
 };
 
-/// How long it was overloaded.
+/// Share of time in overload.
 pub(super) const OVERLOAD: Metric = Metric {
     name: "overload_percent",
     title: "Time in overload",
@@ -74,7 +74,7 @@ pub(super) const OVERLOAD: Metric = Metric {
     }),
 };
 
-/// How often that changed.
+/// Rate of changes into and out of overload.
 pub(super) const OVERLOAD_TOGGLES: Metric = Metric {
     name: "overload_toggles_per_s",
     title: "Overload toggles",

@@ -1,4 +1,4 @@
-//! How long transfers took.
+//! Completion times of flows.
 
 use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
@@ -6,11 +6,11 @@ use super::{Domain, Flows, Formula, Level, Metric};
 use crate::info::RouteInfo;
 use weir_base::{Span, Time};
 
-/// How long something of a flow that completed took, and when it completed.
+/// A duration of a completed flow, and when it completed. `None` if it did not complete.
 type Took = fn(&FlowView) -> Option<(Span, Time)>;
 
 impl Flows<'_> {
-    /// Those that completed within the window, each with its time in seconds.
+    /// The flows that completed within the window, each with its duration in seconds.
     fn completed(&self, took: Took) -> impl Iterator<Item = (&FlowView, f64)> {
         let window = self.view.window;
         self.each()
@@ -19,13 +19,14 @@ impl Flows<'_> {
             .map(|(flow, (took, _))| (flow, took.as_secs_f64()))
     }
 
-    /// The way of the flows' group.
+    /// The route of the flows' group.
     fn way(&self) -> Option<&RouteInfo> {
         let group = self.view.info.flows.get(*self.members.first()?)?.group;
         Some(&self.view.info.groups.get(group as usize)?.route)
     }
 
-    /// Of a flow, whenever it completed; of several, the distribution over those that did in the window.
+    /// The duration of a single flow, whenever it completed; for several flows, the distribution over those that completed
+    /// in the window.
     fn times(&self, took: Took) -> Value {
         match self.level {
             Level::Flow => Value::from(self.each().find_map(took).map(|(took, _)| took.as_secs_f64())),
@@ -34,7 +35,7 @@ impl Flows<'_> {
     }
 }
 
-/// From start to the last byte read.
+/// Time from a flow's start to the reading of its last byte.
 pub(super) const COMPLETION_TIME: Metric = Metric {
     name: "completion_time_s",
     title: "Completion time",
@@ -47,7 +48,7 @@ pub(super) const COMPLETION_TIME: Metric = Metric {
     formula: Formula::Flows(|f| f.times(|flow| flow.completed)),
 };
 
-/// From the first packet to the last, as a capture at the receiver has them.
+/// Time from a flow's first packet to its last, as in a capture at the receiver.
 pub(super) const TRANSACTION_TIME: Metric = Metric {
     name: "transaction_time_s",
     title: "Transaction time",
@@ -60,7 +61,7 @@ pub(super) const TRANSACTION_TIME: Metric = Metric {
     formula: Formula::Flows(|f| f.times(FlowView::transaction)),
 };
 
-/// How many completed.
+/// Number of completed flows.
 pub(super) const COMPLETED: Metric = Metric {
     name: "completed_flows",
     title: "Completed flows",
@@ -73,7 +74,7 @@ pub(super) const COMPLETED: Metric = Metric {
     formula: Formula::Flows(|f| Value::Count(f.completed(|flow| flow.completed).count() as u64)),
 };
 
-/// How much longer they took than they had to.
+/// Completion time relative to the shortest possible.
 pub(super) const SLOWDOWN: Metric = Metric {
     name: "slowdown",
     title: "Slowdown of flows",

@@ -1,5 +1,5 @@
-//! What a connection tells of itself: what it takes the path's rate for, which of its controllers carried its packets, how much of
-//! what arrived was of use, and how it was protected. These metrics are there only where the transport tells (SLIQ).
+//! Metrics of a connection's own state: its estimate of the path's rate, the packets of each of its controllers, and the
+//! efficiency and modes of its error control. They exist only for transports that record such state (SLIQ).
 
 use super::told::FlowCounter;
 use super::value::{Distribution, Value, ratio};
@@ -8,39 +8,39 @@ use super::{Domain, Flows, Formula, Level, Metric};
 use weir_base::Time;
 
 impl Flows<'_> {
-    /// How much a counter grew in the window, over all flows; none where none of them has it.
+    /// Growth of a counter in the window, summed over all flows. `None` if no flow has it.
     fn grown(&self, counter: FlowCounter) -> Option<f64> {
         self.each().filter_map(|flow| flow.grown(counter)).reduce(|sum, grown| sum + grown)
     }
 
-    /// A part of what two counters grew by together, in percent.
+    /// Growth of the counter `part` as a share of the growth of both counters, in percent.
     fn part(&self, part: FlowCounter, rest: FlowCounter) -> Value {
         let shares = self.grown(part).zip(self.grown(rest));
         Value::from(shares.and_then(|(part, rest)| ratio(100.0 * part, part + rest)))
     }
 
-    /// How much of what arrived was of use, in percent.
+    /// Usable packets as a share of those that arrived, in percent.
     fn efficiency(&self) -> Option<f64> {
         let (usable, arrived) = self.grown(FlowCounter::Usable).zip(self.grown(FlowCounter::Arrived))?;
-        // A group that ends at the window's begin may have arrived before it.
+        // The packets of a group that ends at the window's begin may have arrived before it.
         ratio(100.0 * usable, arrived).map(|share| share.min(100.0))
     }
 
-    /// The same as plans expected it.
+    /// Mean of the efficiency that the plans expected, in percent.
     fn planned(&self) -> Option<f64> {
         let sums = self.each().map(|flow| flow.planned);
         let (count, sum) = sums.fold((0, 0.0), |(count, sum), (more, of)| (count + more, sum + of));
         ratio(100.0 * sum, count as f64)
     }
 
-    /// The groups of packets that were sent in a mode of the error control, as a share of those of all modes, in percent.
+    /// Groups of packets sent in a mode of the error control, as a share of the groups of all modes, in percent.
     fn mode(&self, mode: FlowCounter) -> Value {
         const ALL: [FlowCounter; 3] = [FlowCounter::PureArq, FlowCounter::CodedArq, FlowCounter::Fec];
         let all = ALL.iter().filter_map(|mode| self.grown(*mode)).sum();
         Value::from(self.grown(mode).and_then(|groups| ratio(100.0 * groups, all)))
     }
 
-    /// Each estimate of the window with what the path could carry in the period that ended then, in Mbit/s.
+    /// Each estimate in the window, and the path's capacity in the period that ended then, in Mbit/s.
     fn estimates(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let flows = self.members.iter().map(|&flow| (flow, &self.view.flows[flow]));
         flows.flat_map(move |(number, flow): (usize, &FlowView)| {
@@ -51,7 +51,7 @@ impl Flows<'_> {
         })
     }
 
-    /// What the slowest of the links that a group's data crosses could carry in the sample period that ended then, in Mbit/s.
+    /// Capacity of the slowest link that a group's data crosses, in the sample period that ended at this time, in Mbit/s.
     fn carries(&self, group: u32, at: Time) -> Option<f64> {
         let links = self.view.info.links.iter().zip(&self.view.links);
         let crossed = links.filter(|(info, _)| info.groups.contains(&group));
@@ -66,7 +66,7 @@ impl Flows<'_> {
 const OF: &[Level] = &[Level::Group, Level::Flow];
 const TOLD: &str = "the transport's own state, once a sample period";
 
-/// What a connection takes the path's rate for.
+/// The sender's estimate of the path's rate.
 pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
     name: "capacity_estimate_mbps",
     title: "Estimated capacity",
@@ -81,7 +81,7 @@ pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
     }),
 };
 
-/// How far that is off.
+/// Error of that estimate.
 pub(super) const CAPACITY_ERROR: Metric = Metric {
     name: "capacity_estimate_error",
     title: "Error of the estimated capacity",
@@ -97,7 +97,7 @@ pub(super) const CAPACITY_ERROR: Metric = Metric {
     }),
 };
 
-/// What the first of two controllers carried.
+/// Share of packets under the first of two controllers.
 pub(super) const FIRST_CONTROLLER: Metric = Metric {
     name: "first_controller_percent",
     title: "Packets of the first controller",
@@ -110,7 +110,7 @@ pub(super) const FIRST_CONTROLLER: Metric = Metric {
     formula: Formula::Messages(|f| f.part(FlowCounter::First, FlowCounter::Second)),
 };
 
-/// What the second carried.
+/// Share of packets under the second controller.
 pub(super) const SECOND_CONTROLLER: Metric = Metric {
     name: "second_controller_percent",
     title: "Packets of the second controller",
@@ -123,7 +123,7 @@ pub(super) const SECOND_CONTROLLER: Metric = Metric {
     formula: Formula::Messages(|f| f.part(FlowCounter::Second, FlowCounter::First)),
 };
 
-/// How much of what arrived was of use.
+/// Efficiency of the error control.
 pub(super) const EFFICIENCY: Metric = Metric {
     name: "aec_efficiency_percent",
     title: "Efficiency of the error control",
@@ -136,7 +136,7 @@ pub(super) const EFFICIENCY: Metric = Metric {
     formula: Formula::Messages(|f| Value::from(f.efficiency())),
 };
 
-/// How much of what arrives is of use as planned.
+/// Efficiency that the plans of the error control expect.
 pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
     name: "aec_planned_efficiency_percent",
     title: "Efficiency that the plans expect",
@@ -149,7 +149,7 @@ pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
     formula: Formula::Messages(|f| Value::from(f.planned())),
 };
 
-/// How far the one is below the other.
+/// Expected efficiency less the measured one.
 pub(super) const SHORTFALL: Metric = Metric {
     name: "aec_shortfall_points",
     title: "Efficiency below what plans expect",
@@ -164,7 +164,7 @@ pub(super) const SHORTFALL: Metric = Metric {
     }),
 };
 
-/// What was sent by retransmissions alone.
+/// Share of groups protected by retransmissions alone.
 pub(super) const PURE_ARQ: Metric = Metric {
     name: "pure_arq_percent",
     title: "Groups sent by pure ARQ",
@@ -177,7 +177,7 @@ pub(super) const PURE_ARQ: Metric = Metric {
     formula: Formula::Messages(|f| f.mode(FlowCounter::PureArq)),
 };
 
-/// What was sent by retransmissions and repair packets.
+/// Share of groups protected by retransmissions and repair packets.
 pub(super) const CODED_ARQ: Metric = Metric {
     name: "coded_arq_percent",
     title: "Groups sent by coded ARQ",
@@ -190,7 +190,7 @@ pub(super) const CODED_ARQ: Metric = Metric {
     formula: Formula::Messages(|f| f.mode(FlowCounter::CodedArq)),
 };
 
-/// What was sent by repair packets in one round.
+/// Share of groups protected by repair packets in one round.
 pub(super) const FEC: Metric = Metric {
     name: "fec_percent",
     title: "Groups sent by FEC",
@@ -211,8 +211,8 @@ mod tests {
     use weir_base::{Bytes, Rate, Span, Time};
     use weir_fabric::LinkCounters;
 
-    /// Eight seconds in periods of 100 ms over a link of 8 Mbit/s, which from the fourth second on carries half of it. The sender takes it for
-    /// 8 Mbit/s to the end; nothing is read in the fifth second.
+    /// Eight seconds in periods of 100 ms over a link of 8 Mbit/s, whose capacity is halved from the fourth second on. The
+    /// sender estimates 8 Mbit/s to the end; nothing is read in the fifth second.
     fn run() -> (RunInfo, Records) {
         let secs = Span::from_secs;
         let part = |name: &str, from, to| WindowInfo {
@@ -302,7 +302,7 @@ mod tests {
         let summary = RunSummary::new(&info, &records, None);
         let of = |window: usize| summary.windows[window].groups[0].metrics.get("recovery_time_s");
         assert_eq!((of(0), of(1)), (Value::Number(0.0), Value::Number(1.0)));
-        // It is of a named part of a run alone.
+        // The metric exists only for named windows.
         assert_eq!(summary.groups[0].metrics.get("recovery_time_s"), Value::Undefined);
     }
 

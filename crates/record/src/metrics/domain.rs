@@ -1,4 +1,4 @@
-//! What values a metric can have at all. A value outside is no measurement but an error of weir's own.
+//! The values that a metric can have. A value outside this domain is an error of weir itself.
 
 use super::{Flows, METRICS, Metric, Metrics, Value, View};
 use std::fmt;
@@ -15,15 +15,15 @@ pub enum Domain {
     Percent,
     /// 1 or more.
     OneOrMore,
-    /// From 0 to what the slowest link on the flows' way can have carried since they began, in Mbit/s, where that is known.
+    /// From 0 to the greatest rate that the slowest link on the flows' route allows, in Mbit/s; unbounded if it is not known.
     Carried,
 }
 
-/// Transmission times are whole nanoseconds: a link may carry so much more than its rate, as a share of it.
+/// Tolerance above a link's rate, as a share of it: transmission times are rounded to whole nanoseconds.
 const ROUNDING: f64 = 1e-3;
 
 impl Domain {
-    /// Whether this value is in it; `carried` is the most for [`Domain::Carried`], in Mbit/s.
+    /// Whether this value is in the domain; `carried` is the upper end of [`Domain::Carried`], in Mbit/s.
     fn holds(self, value: &Value, carried: Option<f64>) -> bool {
         let (least, most) = match self {
             Domain::NotNegative => (0.0, f64::INFINITY),
@@ -59,7 +59,7 @@ impl fmt::Display for Domain {
 pub struct Outside {
     /// The metric.
     pub metric: &'static Metric,
-    /// What it came to.
+    /// Its value.
     pub value: Value,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Outside {
 }
 
 impl Metrics {
-    /// Those that have a value which they cannot have; `carried` is the most for [`Domain::Carried`], in Mbit/s.
+    /// The metrics whose value is outside their domain; `carried` is the upper end of [`Domain::Carried`], in Mbit/s.
     pub(crate) fn outside(&self, carried: Option<f64>) -> impl Iterator<Item = Outside> {
         // Both are in the registry's order.
         let mut known = METRICS.iter();
@@ -89,9 +89,9 @@ impl Metrics {
 }
 
 impl View<'_> {
-    /// The most that these flows can have been given, in Mbit/s over the time for which they count: the slowest link of each
-    /// group's way at its fastest, since the first flow began, as what waits in a queue or for a segment before it when the
-    /// window begins is read in it. None where a way has no such link, or packets may arrive twice.
+    /// Greatest possible goodput of these flows over their active time, in Mbit/s: what the slowest link of each group's route
+    /// can carry at its greatest rate since the first flow began, because data that waits in a queue or for an earlier segment
+    /// at the window's begin is read in the window. `None` if a route has no known rate, or if packets may arrive twice.
     pub(crate) fn carried(&self, members: &[usize], level: super::Level) -> Option<f64> {
         let flows = Flows::new(self, members, level);
         let (from, to) = flows.life()?;

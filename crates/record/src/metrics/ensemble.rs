@@ -1,5 +1,5 @@
-//! How together the frames of ensembles arrive: the coordination dissertation's measures (section 6.6.2). They are there only
-//! where a group sends ensembles.
+//! How closely together the frames of an ensemble arrive: the coordination dissertation's measures (section 6.6.2). They
+//! exist only for groups that send ensembles.
 
 use super::message::millis;
 use super::value::{Value, ratio};
@@ -7,7 +7,7 @@ use super::{Domain, Flows, Formula, Level, Metric};
 use weir_base::{Span, Time};
 
 impl Flows<'_> {
-    /// When ensembles were whole, in order, and how long after their first frames.
+    /// When each ensemble was whole, in order of time, and how long after its first frame.
     fn ensembles(&self) -> Vec<(Time, Span)> {
         let mut all: Vec<_> = self.messages().flat_map(|sums| sums.ensembles.iter().copied()).collect();
         all.sort_unstable();
@@ -17,7 +17,7 @@ impl Flows<'_> {
 
 const SOURCE: &str = "Ott, An Open Architecture for Transport-level Coordination, 2005, section 6.6.2";
 
-/// How far apart the frames of an ensemble end.
+/// Time between the ends of an ensemble's first and last frame.
 pub(super) const ASYNCHRONY: Metric = Metric {
     name: "completion_asynchrony_ms",
     title: "Completion asynchrony",
@@ -33,7 +33,7 @@ pub(super) const ASYNCHRONY: Metric = Metric {
     }),
 };
 
-/// How long a receiver has nothing.
+/// Time in which a receiver gets nothing between two frames.
 pub(super) const STALL: Metric = Metric {
     name: "stall_time_ms",
     title: "Stall time",
@@ -46,7 +46,7 @@ pub(super) const STALL: Metric = Metric {
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.stalls.as_slice()))),
 };
 
-/// How long frames take.
+/// Delay of frames.
 pub(super) const DELAY: Metric = Metric {
     name: "ensemble_delay_ms",
     title: "Delay of an ensemble's frames",
@@ -59,7 +59,7 @@ pub(super) const DELAY: Metric = Metric {
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.parts.as_slice()))),
 };
 
-/// How many ensembles come.
+/// Rate of ensembles.
 pub(super) const PER_SECOND: Metric = Metric {
     name: "ensembles_per_s",
     title: "Ensembles per second",
@@ -76,7 +76,7 @@ pub(super) const PER_SECOND: Metric = Metric {
     }),
 };
 
-/// How evenly they come.
+/// Variation of the time between ensembles.
 pub(super) const JITTER: Metric = Metric {
     name: "ensemble_jitter_ms",
     title: "Jitter of ensembles",

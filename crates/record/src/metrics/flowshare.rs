@@ -1,14 +1,14 @@
-//! What flows of one application take of a path beside others, and how steadily: the coordination dissertation's measures of
-//! fairness (sections 4.5.3 and 6.6.2). They are there only where a group whose flows are coordinated shares a link with another
-//! group that takes all it can get, and then of both.
+//! The share of a path that an application's flows get beside others, and how much it varies: the coordination
+//! dissertation's measures of fairness (sections 4.5.3 and 6.6.2). They exist only for groups that always have data to send
+//! and share a link with another such group, if the flows of one of them are coordinated.
 
 use super::value::{Value, mbps, ratio};
 use super::{Domain, Flows, Formula, Level, Metric, View};
 use crate::info::Sharing;
 
 impl View<'_> {
-    /// The groups that share a link with this one, itself among them, where all of them take what they can get and one is
-    /// coordinated; none where there is no such other group.
+    /// The groups that share a link with this one, itself included: those that always have data to send. `None` if this group
+    /// does not, if there is no other such group, or if none of them is coordinated.
     fn competing(&self, group: u32) -> Option<Vec<u32>> {
         let groups = &self.info.groups;
         let sharing = |number: u32| groups.get(number as usize).and_then(|group| group.sharing);
@@ -25,12 +25,12 @@ impl View<'_> {
 }
 
 impl Flows<'_> {
-    /// The groups that these flows' group competes with, itself among them.
+    /// The groups that these flows' group competes with, itself included.
     fn competing(&self) -> Option<Vec<u32>> {
         self.view.competing(self.group()?)
     }
 
-    /// What a flow of the group has over what a flow of all has on average.
+    /// Mean throughput of a flow of the group over mean throughput of a flow of all competing groups.
     fn normalised_flowshare(&self) -> Option<f64> {
         let of = |group: &u32| {
             let members = self.view.members(*group as usize);
@@ -44,7 +44,7 @@ impl Flows<'_> {
         ratio(own, ratio(throughput, flows)?).filter(|_| all.len() > 1)
     }
 
-    /// Standard deviation over mean of the throughputs of the seconds in which they were active.
+    /// Standard deviation over mean of the flows' total throughput, over the whole seconds in which they were active.
     fn rate_variation(&self) -> Option<f64> {
         self.competing()?;
         let (from, to) = self.life()?;
@@ -67,7 +67,7 @@ impl Flows<'_> {
 
 const GROUP: &[Level] = &[Level::Group];
 
-/// A flow's part beside its competitors.
+/// Share of a flow relative to its competitors.
 pub(super) const NORMALISED: Metric = Metric {
     name: "normalised_flowshare",
     title: "Normalised flowshare",
@@ -80,7 +80,7 @@ pub(super) const NORMALISED: Metric = Metric {
     formula: Formula::Messages(|f| Value::from(f.normalised_flowshare())),
 };
 
-/// How steady the groups' rates are.
+/// Variation of a group's throughput.
 pub(super) const VARIATION: Metric = Metric {
     name: "rate_variation",
     title: "Variation of throughput",
@@ -103,7 +103,7 @@ mod tests {
     use weir_base::{Span, Time};
     use weir_fabric::FlowCounters;
 
-    /// Four seconds of a link that two streams, one bulk flow, web traffic and, on another link, a bulk flow use, and how they share.
+    /// A run of four seconds: two streams, a bulk flow and web traffic on one link, a bulk flow on another; and how they share.
     fn run(sharing: [Option<Sharing>; 4]) -> RunInfo {
         let link = |groups: &[u32]| LinkInfo { groups: groups.to_vec(), ..LinkInfo::default() };
         let group = |sharing| GroupInfo { sharing, ..GroupInfo::default() };
@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_flowshare_is_a_flows_throughput_over_the_mean_of_all_that_compete() {
-        // 0.8 Mbit/s for each of the two streams, 1.6 for the bulk flow: 1.0667 on average. Web traffic and the other link are out.
+        // 0.8 Mbit/s for each of the two streams, 1.6 for the bulk flow: 1.0667 on average. Web traffic and the other link do
+        // not count.
         let shared = values(&metrics([COORDINATED, SINGLE, None, SINGLE]), "normalised_flowshare");
         let none = Value::Undefined;
         assert_eq!(shared, [Value::Number(0.75), Value::Number(1.5), none, none]);

@@ -1,5 +1,5 @@
-//! What applications waited for: answers to requests, media frames, and echoes. These metrics are there only where a group sends
-//! such.
+//! Metrics of messages: requests and their answers, media frames, and echoes. They exist only for groups that send such
+//! messages.
 
 use super::value::{Distribution, Value, percent, ratio};
 use super::view::MessageSums;
@@ -11,7 +11,7 @@ impl Flows<'_> {
         self.each().filter_map(|flow| flow.messages.as_deref())
     }
 
-    /// A count, over all flows; none when there are no frames at all.
+    /// A count of frames as a share of all frames of all flows, in percent. `None` if there are no frames.
     fn of_frames(&self, count: impl Fn(&MessageSums) -> u64) -> Option<f64> {
         let (part, whole) =
             self.messages().fold((0, 0), |(part, whole), sums| (part + count(sums), whole + sums.frames()));
@@ -26,7 +26,7 @@ pub(super) fn millis<'a>(times: impl Iterator<Item = &'a [Span]>) -> Value {
 
 const OF: &[Level] = &[Level::Group, Level::Flow];
 
-/// How long answers took.
+/// Time from request to answer.
 pub(super) const REQUEST_TIME: Metric = Metric {
     name: "request_time_ms",
     title: "Request time",
@@ -39,7 +39,7 @@ pub(super) const REQUEST_TIME: Metric = Metric {
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.requests.as_slice()))),
 };
 
-/// How many were answered.
+/// Rate of answered requests.
 pub(super) const REQUESTS_PER_SECOND: Metric = Metric {
     name: "requests_per_s",
     title: "Requests per second",
@@ -56,7 +56,7 @@ pub(super) const REQUESTS_PER_SECOND: Metric = Metric {
     }),
 };
 
-/// How long answers to echo requests took.
+/// Time from echo request to answer.
 pub(super) const ECHO_TIME: Metric = Metric {
     name: "echo_time_ms",
     title: "Echo time",
@@ -69,7 +69,7 @@ pub(super) const ECHO_TIME: Metric = Metric {
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.echoes.as_slice()))),
 };
 
-/// How many echo requests had no answer.
+/// Share of echo requests without an answer.
 pub(super) const ECHOES_LOST: Metric = Metric {
     name: "echoes_lost_percent",
     title: "Echoes lost",
@@ -88,7 +88,7 @@ pub(super) const ECHOES_LOST: Metric = Metric {
     }),
 };
 
-/// How long frames took.
+/// Delay of frames.
 pub(super) const FRAME_DELAY: Metric = Metric {
     name: "frame_delay_ms",
     title: "Frame delay",
@@ -101,7 +101,7 @@ pub(super) const FRAME_DELAY: Metric = Metric {
     formula: Formula::Messages(|f| millis(f.messages().map(|sums| sums.delays.as_slice()))),
 };
 
-/// How many frames were in time.
+/// Share of frames on time.
 pub(super) const FRAMES_ON_TIME: Metric = Metric {
     name: "frames_on_time_percent",
     title: "Frames on time",
@@ -114,7 +114,7 @@ pub(super) const FRAMES_ON_TIME: Metric = Metric {
     formula: Formula::Messages(|f| Value::from(f.of_frames(|sums| sums.on_time))),
 };
 
-/// How many frames never came.
+/// Share of lost frames.
 pub(super) const FRAMES_LOST: Metric = Metric {
     name: "frames_lost_percent",
     title: "Frames lost",

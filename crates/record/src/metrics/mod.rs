@@ -1,5 +1,5 @@
-//! The registry of metrics: every formula, once, with its definition, unit and source. To add one, write its [`Metric`] in
-//! the file where it belongs and its line in [`METRICS`]; it then appears in `summary.json`, `weir list`, the report and
+//! The registry of metrics: every formula, once, with its definition, unit and source. To add a metric, write its [`Metric`]
+//! in the file of its kind and add its line to [`METRICS`]; it then appears in `summary.json`, `weir list`, the report and
 //! `compare`.
 
 mod aqm;
@@ -124,24 +124,24 @@ pub const METRICS: &[Metric] = &[
     second::QUEUE_DELAY_SETTLING,
 ];
 
-/// A metric: what it is called, what it means, where that comes from, and how it is computed.
+/// A metric: its name, definition, source and formula.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     /// Its name, which carries the unit unless it is a count or a plain ratio.
     pub name: &'static str,
-    /// What a person reads above it.
+    /// Its title in reports.
     pub title: &'static str,
     /// Its unit: `%`, `ms`, `Mbit/s`, `packets`, ...; empty for a plain ratio.
     pub unit: &'static str,
-    /// What it is taken of.
+    /// The levels for which it is computed.
     pub of: &'static [Level],
     /// Its definition.
     pub definition: &'static str,
-    /// Where the definition comes from.
+    /// The source of its definition.
     pub source: &'static str,
-    /// Within what two results agree, unless the comparison says otherwise; none is not judged.
+    /// Default bound within which two results agree; `None` if comparisons judge it only when asked to.
     pub bound: Option<Bound>,
-    /// The values that it can have: any other is an error of weir's own.
+    /// The values that it can have: any other is an error of weir itself.
     pub domain: Domain,
     /// How it is computed.
     pub(crate) formula: Formula,
@@ -154,11 +154,11 @@ impl PartialEq for Metric {
     }
 }
 
-/// What a metric is taken of.
+/// What a metric is computed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// The whole run: all flows; of queues, the bottleneck's.
+    /// The whole run: all flows; for metrics of queues, the bottleneck's queue.
     Run,
     /// A link and its queue.
     Link,
@@ -177,13 +177,13 @@ pub enum Level {
 pub(crate) enum Formula {
     /// From a queue, or one class in it.
     Queue(fn(&Queue<'_>) -> Value),
-    /// From what a queue tells of itself; left out where it is undefined, as many queues tell nothing.
+    /// From a queue's own state; left out if undefined, since many queues record no state.
     State(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
-    /// From what some flows' applications or transports tell; left out where it is undefined, as most tell nothing.
+    /// From records of some flows' applications or transports; left out if undefined, since most flows have no such records.
     Messages(fn(&Flows<'_>) -> Value),
-    /// From what all stations tell; left out where it is undefined, as most tell nothing.
+    /// From the state of all stations; left out if undefined, since most runs have no such stations.
     Stations(fn(&View<'_>) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),
@@ -203,7 +203,7 @@ pub(crate) struct Flows<'a> {
     view: &'a View<'a>,
     members: &'a [usize],
     level: Level,
-    /// Their goodput of each second, once one of the metrics that are made of it has asked for it.
+    /// Their goodput in each second, computed when a metric first needs it.
     goodputs_by_second: OnceCell<Vec<Option<f64>>>,
 }
 
@@ -213,7 +213,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// Whether each metric is taken of a level: known when weir is built, as it is asked for each of thousands of flows.
+/// Whether each metric is computed for a level: a constant table, since it is looked up for each of thousands of flows.
 const TAKEN: [[bool; METRICS.len()]; Level::Pair as usize + 1] = {
     let mut taken = [[false; METRICS.len()]; Level::Pair as usize + 1];
     let mut number = 0;
@@ -234,7 +234,7 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 }
 
 fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
-    // Of ten thousand flows each has its own: they are gathered where there is room for all, and take what they need.
+    // Each of ten thousand flows has its own metrics: they are gathered on the stack, and then take only the memory they need.
     let (mut found, mut count) = ([("", Value::Undefined); METRICS.len()], 0);
     for (metric, _) in METRICS.iter().zip(&TAKEN[level as usize]).filter(|(_, taken)| **taken) {
         if let Some(value) = value(&metric.formula) {
@@ -245,7 +245,7 @@ fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
     found[..count].iter().copied().collect()
 }
 
-/// A metric of some flows; none when it is no such, or there is nothing that it is of.
+/// A metric of some flows. `None` if it is no metric of flows, or if it is left out when undefined.
 fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
     match formula {
         Formula::Flows(f) => Some(f(flows)),
@@ -254,7 +254,7 @@ fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
     }
 }
 
-/// A metric of a queue, likewise.
+/// A metric of a queue. `None` if it is no metric of queues, or if it is left out when undefined.
 fn of_queue(formula: &Formula, queue: &Queue<'_>) -> Option<Value> {
     match formula {
         Formula::Queue(f) => Some(f(queue)),
@@ -278,7 +278,7 @@ impl View<'_> {
         })
     }
 
-    /// Metrics of a link, or of one class of its packets; empty when there is no such link.
+    /// Metrics of a link, or of one class of its packets; empty if there is no such link.
     pub fn of_link(&self, link: usize, class: Option<Ecn>) -> Metrics {
         let level = if class.is_some() { Level::Class } else { Level::Link };
         compute(level, |formula| {
@@ -286,7 +286,7 @@ impl View<'_> {
         })
     }
 
-    /// Metrics of a flow; empty when there is no such flow.
+    /// Metrics of a flow; empty if there is no such flow.
     pub fn of_flow(&self, flow: usize) -> Metrics {
         let alone = [flow];
         let flows = Flows::new(self, &alone, Level::Flow);
@@ -310,7 +310,7 @@ impl View<'_> {
         })
     }
 
-    /// The codepoints with which anything arrived at a link.
+    /// The codepoints with which packets arrived at a link.
     pub fn classes(&self, link: usize) -> impl Iterator<Item = Ecn> + '_ {
         let arrived = self.links.get(link).map_or([0; 4], |link| link.sum.arrived);
         weir_base::CODEPOINTS.into_iter().filter(move |&class| arrived[class as usize] > 0)
@@ -321,12 +321,12 @@ impl View<'_> {
     }
 }
 
-/// Named values, in the registry's order. In JSON an object.
+/// Values by metric name, in the registry's order; an object in JSON.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics(Vec<(Cow<'static, str>, Value)>);
 
 impl Metrics {
-    /// The value of a metric; undefined when it is not among them.
+    /// The value of a metric; undefined if it is not among these.
     pub fn get(&self, name: &str) -> Value {
         self.0.iter().find(|(n, _)| n == name).map_or(Value::Undefined, |(_, value)| *value)
     }

@@ -1,12 +1,12 @@
-//! What aggregation points tell of their estimates of a flowshare (`coord`): how much of the losses their estimators learn of. These
-//! metrics are there only in runs with aggregation points that serve one application each.
+//! Metrics of aggregation points' estimates of a flowshare (`coord`): the losses that their estimators take into account.
+//! They exist only in runs with aggregation points that serve one application each.
 
 use super::told::PointState;
 use super::value::Value;
 use super::{Domain, Formula, Level, Metric, View};
 
 impl View<'_> {
-    /// How much a counter of all points grew in the window.
+    /// Growth of a counter in the window, summed over all points.
     fn points_grew(&self, state: PointState) -> Value {
         let grown = |point: &[super::view::PointView]| {
             let state = &point[state as usize];
@@ -16,7 +16,7 @@ impl View<'_> {
         if told.is_empty() { Value::Undefined } else { Value::Count(told.iter().sum()) }
     }
 
-    /// The mean of the inverse of what all points told, where that was above zero.
+    /// Mean of the inverse of a value over the samples of all points in which it was above zero.
     fn points_inverse(&self, state: PointState) -> Value {
         let values = self.points.iter().flat_map(|point| &point[state as usize].within);
         let (count, sum) = values
@@ -29,7 +29,7 @@ impl View<'_> {
 const RUN: &[Level] = &[Level::Run];
 const SOURCE: &str = "coordination dissertation, section 4.4.4; the points' own state, once a sample period";
 
-/// Losses that estimators learned of.
+/// Losses that the estimators took into account.
 pub(super) const LOSSES_CONSIDERED: Metric = Metric {
     name: "losses_considered",
     title: "Losses that estimators learned of",

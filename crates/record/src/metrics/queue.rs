@@ -1,4 +1,4 @@
-//! Metrics of a link and its queue, from what was counted there.
+//! Metrics of a link and its queue, from counters there.
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::LinkView;
@@ -30,12 +30,12 @@ impl Queue<'_> {
         self.link().delays.iter().map(of_class).filter_map(mean).collect()
     }
 
-    /// Packets whose fate at the queue was known in the window: they left it or were dropped.
+    /// Number of packets that left the queue or were dropped in the window.
     fn settled(&self) -> u64 {
         self.count(&self.link().sum.settled())
     }
 
-    /// Of those, the ones that could be marked.
+    /// Number of these packets that were ECN-capable.
     fn markable(&self) -> u64 {
         let [not_ect, ..] = self.link().sum.settled();
         match self.class {
@@ -49,7 +49,7 @@ impl Queue<'_> {
 const LINK: &[Level] = &[Level::Run, Level::Link];
 const LINK_AND_CLASS: &[Level] = &[Level::Run, Level::Link, Level::Class];
 
-/// How full the link was.
+/// Utilisation of the link.
 pub(super) const UTILISATION: Metric = Metric {
     name: "utilisation_percent",
     title: "Utilisation",
@@ -65,7 +65,7 @@ pub(super) const UTILISATION: Metric = Metric {
     }),
 };
 
-/// How long packets waited.
+/// Queue delay of packets.
 pub(super) const QUEUE_DELAY: Metric = Metric {
     name: "queue_delay_ms",
     title: "Queue delay",
@@ -78,7 +78,7 @@ pub(super) const QUEUE_DELAY: Metric = Metric {
     formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
 };
 
-/// How unsteady that was.
+/// Variation of the queue delay.
 pub(super) const QUEUE_DELAY_DEVIATION: Metric = Metric {
     name: "queue_delay_deviation_ms",
     title: "Deviation of queue delay",
@@ -91,7 +91,7 @@ pub(super) const QUEUE_DELAY_DEVIATION: Metric = Metric {
     formula: Formula::Queue(|q| Value::from(deviation(&q.period_delays()))),
 };
 
-/// The standard deviation of a population; none when there is none.
+/// The standard deviation of a population; `None` without values.
 fn deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = ratio(values.iter().sum(), count)?;
@@ -151,7 +151,7 @@ pub(super) const DROPPED: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.dropped))),
 };
 
-/// Packets that found the queue full.
+/// Packets dropped because the queue was full.
 pub(super) const DROPPED_FULL: Metric = Metric {
     name: "dropped_full_packets",
     title: "Dropped, queue full",
@@ -164,7 +164,7 @@ pub(super) const DROPPED_FULL: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Full as usize])),
 };
 
-/// Packets that were dropped instead of marked.
+/// Packets dropped as a signal of congestion.
 pub(super) const DROPPED_SIGNAL: Metric = Metric {
     name: "dropped_signal_packets",
     title: "Dropped, as a signal",
@@ -177,7 +177,7 @@ pub(super) const DROPPED_SIGNAL: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Signal as usize])),
 };
 
-/// Packets that were dropped in overload.
+/// Packets dropped in overload although they could have been marked.
 pub(super) const DROPPED_OVERLOAD: Metric = Metric {
     name: "dropped_overload_packets",
     title: "Dropped, in overload",
@@ -203,7 +203,7 @@ pub(super) const MARKED: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.marked))),
 };
 
-/// How many packets stood in the queue.
+/// Mean number of packets in the queue.
 pub(super) const BACKLOG: Metric = Metric {
     name: "backlog_packets",
     title: "Backlog",
@@ -216,7 +216,7 @@ pub(super) const BACKLOG: Metric = Metric {
     formula: Formula::Queue(|q| Value::from(ratio(q.link().backlog_packets as f64, q.link().periods as f64))),
 };
 
-/// What the link carried.
+/// Throughput of the link.
 pub(super) const LINK_THROUGHPUT: Metric = Metric {
     name: "link_throughput_mbps",
     title: "Link throughput",
@@ -229,7 +229,7 @@ pub(super) const LINK_THROUGHPUT: Metric = Metric {
     formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
 };
 
-/// What the link could have carried.
+/// Capacity of the link.
 pub(super) const LINK_CAPACITY: Metric = Metric {
     name: "link_capacity_mbps",
     title: "Link capacity",
@@ -245,7 +245,7 @@ pub(super) const LINK_CAPACITY: Metric = Metric {
     }),
 };
 
-/// What the link itself lost.
+/// Packets that the link itself lost.
 pub(super) const LINK_LOST: Metric = Metric {
     name: "link_lost_packets",
     title: "Lost by the link",
@@ -258,7 +258,7 @@ pub(super) const LINK_LOST: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.link().sum.lost)),
 };
 
-/// What the link itself lost, relative to what it was given.
+/// Share of packets that the link itself lost.
 pub(super) const LINK_LOSS: Metric = Metric {
     name: "link_loss_percent",
     title: "Loss by the link",
@@ -274,7 +274,7 @@ pub(super) const LINK_LOSS: Metric = Metric {
     }),
 };
 
-/// What the link sent twice.
+/// Packets that the link duplicated.
 pub(super) const LINK_DUPLICATED: Metric = Metric {
     name: "link_duplicated_packets",
     title: "Duplicated by the link",
@@ -287,7 +287,7 @@ pub(super) const LINK_DUPLICATED: Metric = Metric {
     formula: Formula::Queue(|q| Value::Count(q.link().sum.duplicated)),
 };
 
-/// What the link damaged.
+/// Packets that the link damaged.
 pub(super) const LINK_CORRUPTED: Metric = Metric {
     name: "link_corrupted_packets",
     title: "Damaged by the link",

@@ -1,4 +1,4 @@
-//! What flows got, and how evenly.
+//! Goodput, throughput and fairness of flows.
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
@@ -14,28 +14,28 @@ impl<'a> Flows<'a> {
         members.iter().map(|&flow| &view.flows[flow])
     }
 
-    /// Whether what their applications read is known of any of them.
+    /// Whether the bytes that the application read are known for any of the flows.
     pub(super) fn read(&self) -> bool {
         self.each().any(|flow| flow.reads)
     }
 
-    /// A counter, over all of them.
+    /// A counter, summed over all flows.
     pub(super) fn sum(&self, counter: impl Fn(&FlowSample) -> u64) -> u64 {
         self.each().map(|flow| counter(&flow.sum)).sum()
     }
 
-    /// From when the first of them counts to when the last does; none when none does.
+    /// From the begin of the first flow's active time to the end of the last's. `None` if no flow was active.
     pub(super) fn life(&self) -> Option<(Time, Time)> {
         let active = self.each().filter_map(|flow| flow.active);
         active.reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
     }
 
-    /// How long that is.
+    /// Length of that time.
     pub(super) fn active(&self) -> Option<Span> {
         self.life().map(|(from, to)| to.since(from))
     }
 
-    /// What arrived at the receiving hosts, in Mbit/s: until the last data arrived, where the application had it all before.
+    /// Throughput at the receiving hosts, in Mbit/s, over the active time, or until the last data arrived if that is later.
     pub(super) fn throughput(&self) -> Option<f64> {
         let (from, to) = self.life()?;
         let last = self.each().filter_map(|flow| flow.last_data).max().unwrap_or_default();
@@ -43,12 +43,13 @@ impl<'a> Flows<'a> {
         mbps(self.sum(|s| s.received_bytes), to.since(from))
     }
 
-    /// Goodputs of those that were active, in Mbit/s.
+    /// Goodputs of the flows that were active, in Mbit/s.
     fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
         self.each().filter_map(goodput)
     }
 
-    /// The same of those that compete with each other: of the whole run, those whose data cross its bottleneck.
+    /// Goodputs of the active flows that compete with each other, in Mbit/s: for the whole run, those whose data crosses its
+    /// bottleneck, without probes.
     fn competing_goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
         let (view, level) = (self.view, self.level);
         let bottleneck = view.info.bottleneck.and_then(|link| view.info.links.get(link as usize));
@@ -66,22 +67,22 @@ impl<'a> Flows<'a> {
         ratio(sum, count)
     }
 
-    /// What all applications read while any of them was active, in Mbit/s.
+    /// Goodput of all flows together over their active time, in Mbit/s.
     fn goodput(&self) -> Option<f64> {
         self.active().filter(|_| self.read()).and_then(|span| mbps(self.sum(|s| s.read_bytes), span))
     }
 
-    /// The number of their group.
+    /// Index of the flows' group.
     pub(super) fn group(&self) -> Option<u32> {
         Some(self.view.info.flows.get(*self.members.first()?)?.group)
     }
 
-    /// What the route of their group leaves for payload, in Mbit/s, where that is known.
+    /// Greatest goodput that the route of the flows' group allows, in Mbit/s, if it is known.
     fn ceiling(&self) -> Option<f64> {
         Some(self.view.info.groups.get(self.group()? as usize)?.route.ceiling?.mbit_per_sec())
     }
 
-    /// What of it is possible in the window, as links change and lose packets, in Mbit/s.
+    /// Greatest goodput in the window with the links' actual capacities and losses, in Mbit/s, if it is known.
     fn theory(&self) -> Option<f64> {
         let (group, view) = (self.group()?, self.view);
         let route = &view.info.groups.get(group as usize)?.route;
@@ -102,7 +103,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// What the application of a flow read while it was active, in Mbit/s.
+/// Goodput of a flow over its active time, in Mbit/s.
 fn goodput(flow: &FlowView) -> Option<f64> {
     let (from, to) = flow.active.filter(|_| flow.reads)?;
     mbps(flow.sum.read_bytes, to.since(from))
@@ -110,7 +111,7 @@ fn goodput(flow: &FlowView) -> Option<f64> {
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
 
-/// What applications got.
+/// Goodput.
 pub(super) const GOODPUT: Metric = Metric {
     name: "goodput_mbps",
     title: "Goodput",
@@ -123,7 +124,7 @@ pub(super) const GOODPUT: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.goodput())),
 };
 
-/// How near that came to all that the path leaves for payload.
+/// Goodput over the greatest that the path allows.
 pub(super) const GOODPUT_CEILING: Metric = Metric {
     name: "goodput_ceiling_ratio",
     title: "Goodput over the ceiling",
@@ -138,7 +139,7 @@ pub(super) const GOODPUT_CEILING: Metric = Metric {
     }),
 };
 
-/// What applications read in all.
+/// Bytes that applications read.
 pub(super) const READ: Metric = Metric {
     name: "read_bytes",
     title: "Read by applications",
@@ -151,7 +152,7 @@ pub(super) const READ: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
 };
 
-/// What of the theoretical maximum.
+/// Goodput over the theoretical maximum.
 pub(super) const THEORY: Metric = Metric {
     name: "goodput_theory_ratio",
     title: "Goodput over the theoretical maximum",
@@ -166,7 +167,7 @@ pub(super) const THEORY: Metric = Metric {
     }),
 };
 
-/// A part of what all applications got.
+/// Share of the goodput of all flows.
 pub(super) const GOODPUT_SHARE: Metric = Metric {
     name: "goodput_share_percent",
     title: "Share of goodput",
@@ -181,7 +182,7 @@ pub(super) const GOODPUT_SHARE: Metric = Metric {
     }),
 };
 
-/// What arrived.
+/// Throughput.
 pub(super) const THROUGHPUT: Metric = Metric {
     name: "throughput_mbps",
     title: "Throughput",
@@ -194,7 +195,7 @@ pub(super) const THROUGHPUT: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.throughput())),
 };
 
-/// What arrived, in the unit of those who count kibibytes.
+/// Throughput in KiB/s.
 pub(super) const THROUGHPUT_KIB: Metric = Metric {
     name: "throughput_kib_per_s",
     title: "Throughput",
@@ -207,7 +208,7 @@ pub(super) const THROUGHPUT_KIB: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.throughput().map(|mbps| mbps * 1e6 / 8.0 / 1024.0))),
 };
 
-/// How goodput was spread over flows.
+/// Distribution of goodput over flows.
 pub(super) const FLOW_GOODPUT: Metric = Metric {
     name: "flow_goodput_mbps",
     title: "Goodput per flow",
@@ -220,7 +221,7 @@ pub(super) const FLOW_GOODPUT: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(Distribution::of(f.goodputs()))),
 };
 
-/// How even it was.
+/// Fairness of goodput over flows.
 pub(super) const JAIN: Metric = Metric {
     name: "jain_index",
     title: "Jain's fairness index",
@@ -241,7 +242,7 @@ pub(super) const JAIN: Metric = Metric {
     }),
 };
 
-/// How two groups' flows fared beside each other.
+/// Ratio of two groups' goodputs per flow.
 pub(super) const RATE_RATIO: Metric = Metric {
     name: "rate_ratio",
     title: "Rate ratio",
@@ -257,7 +258,7 @@ pub(super) const RATE_RATIO: Metric = Metric {
     }),
 };
 
-/// How two groups' windows compare.
+/// Ratio of two groups' congestion windows.
 pub(super) const WINDOW_RATIO: Metric = Metric {
     name: "window_ratio",
     title: "Window ratio",

@@ -1,25 +1,26 @@
-//! What queues, transports and aggregation points tell of themselves and metrics are made of: by which names, and how it is added up in a window.
+//! The recorded state of queues, transports and aggregation points from which metrics are computed: its names, and how a
+//! window adds it up.
 
 use super::View;
 use crate::records::Records;
 use crate::types::{Component, StateSample};
 use std::sync::Arc;
 
-/// What queues with an AQM tell of themselves and metrics are made of.
+/// State of a queue with an AQM that metrics use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueState {
-    /// The probability of a drop.
+    /// Drop probability.
     Drop,
-    /// The probability of a mark, of L4S packets where these are apart.
+    /// Mark probability; that of L4S packets if the AQM separates them.
     Mark,
-    /// The probability that a controller keeps, from which the others follow.
+    /// Base probability of the AQM's controller, from which the others follow.
     Base,
-    /// Whether drops have taken the place of marks.
+    /// Whether the AQM drops packets instead of marking them: 1 or 0.
     Overload,
 }
 
 impl QueueState {
-    /// All of them, with the names that queues give them.
+    /// All states, with their names in the records.
     pub(super) const ALL: [(QueueState, &str); 4] = [
         (QueueState::Drop, "drop_probability"),
         (QueueState::Mark, "mark_probability"),
@@ -28,27 +29,27 @@ impl QueueState {
     ];
 }
 
-/// What transports count and tell, beginning with the connection, and metrics are made of.
+/// Counters of a transport that metrics use; they count from the start of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowCounter {
     /// Packets of the first controller that were delivered.
     First,
-    /// Those of the second.
+    /// Packets of the second controller that were delivered.
     Second,
     /// Packets of a stream with a deadline that arrived.
     Arrived,
-    /// What they delivered, in packets.
+    /// Usable packets' worth of data that they delivered.
     Usable,
-    /// Groups of such packets that were sent by retransmissions alone.
+    /// Groups of packets of such a stream that are protected by retransmissions alone.
     PureArq,
-    /// By retransmissions and repair packets.
+    /// Groups that are protected by retransmissions and repair packets.
     CodedArq,
-    /// By repair packets in one round.
+    /// Groups that are protected by repair packets in one round.
     Fec,
 }
 
 impl FlowCounter {
-    /// All of them, with the names that transports give them.
+    /// All counters, with their names in the records.
     pub(super) const ALL: [(FlowCounter, &str); 7] = [
         (FlowCounter::First, "delivered_packets"),
         (FlowCounter::Second, "second_delivered_packets"),
@@ -60,28 +61,27 @@ impl FlowCounter {
     ];
 }
 
-/// What aggregation points tell of their estimates and metrics are made of; where a point has one application, which is what the
-/// names say.
+/// State of an aggregation point's estimator that metrics use; only points that serve one application record it under these
+/// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointState {
-    /// How many losses its estimator has learned of.
+    /// Number of losses that its estimator has taken into account.
     LossesConsidered,
-    /// TFRC's loss event rate; zero before there was a loss.
+    /// TFRC's loss event rate; zero before the first loss.
     LossEventRate,
 }
 
 impl PointState {
-    /// All of them, with the names that points give them.
+    /// All states, with their names in the records.
     pub(super) const ALL: [(PointState, &str); 2] =
         [(PointState::LossesConsidered, "losses_considered"), (PointState::LossEventRate, "loss_event_rate")];
 }
 
-/// What transports call the efficiency of their newest plan, 0 to 1.
+/// Name of the state with the efficiency of a transport's newest plan, 0 to 1.
 const PLANNED: &str = "plan_efficiency";
-/// What transports call their estimate of the path's rate.
+/// Name of the state with a transport's estimate of the path's rate.
 pub(crate) const ESTIMATE: &str = "capacity_mbps";
-/// What transports call the groups of packets that they have sent in each mode of their error control, and what the part of each in all
-/// groups is called.
+/// For each mode of the error control: name of the counter of groups sent in it, and name of their share of all groups.
 pub(crate) const MODES: [(&str, &str); 3] = [
     ("pure_arq_groups", "pure_arq_percent"),
     ("coded_arq_groups", "coded_arq_percent"),
@@ -89,7 +89,7 @@ pub(crate) const MODES: [(&str, &str); 3] = [
 ];
 
 impl View<'_> {
-    /// Adds what queues, transports and stations tell of themselves.
+    /// Adds the recorded states of queues, transports and stations.
     pub(super) fn add_told(&mut self, records: &Records) {
         let end = self.window.to;
         for sample in records.states.iter().filter(|sample| sample.at <= end) {

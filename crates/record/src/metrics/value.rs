@@ -1,16 +1,16 @@
-//! What a metric can come to: a count, a number, a distribution, or nothing.
+//! The value of a metric: a count, a number, a distribution, or undefined.
 
 use serde::{Deserialize, Serialize};
 use weir_base::{Histogram, Span};
 
-/// The value of a metric. Not defined is `null` in JSON.
+/// The value of a metric; `null` in JSON if it is undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Not defined here: nothing was sent, nothing arrived, nobody finished.
+    /// Undefined: no packet was sent or arrived, or no flow completed.
     #[default]
     Undefined,
-    /// A whole number of things.
+    /// A count.
     Count(u64),
     /// A number in the metric's unit.
     Number(f64),
@@ -21,7 +21,7 @@ pub enum Value {
 /// Mean and percentiles (nearest rank).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -38,7 +38,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of the times in a histogram, in milliseconds; none when it is empty. The mean is exact.
+    /// The distribution of a histogram's times, in milliseconds, with an exact mean. `None` if the histogram is empty.
     pub fn of_millis(histogram: &Histogram) -> Option<Distribution> {
         let count = histogram.count();
         let mean = (count > 0).then(|| histogram.sum() as f64 / count as f64 / 1e6)?;
@@ -54,7 +54,7 @@ impl Distribution {
         })
     }
 
-    /// Of some numbers; none when there are none.
+    /// The distribution of some numbers. `None` without numbers.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Distribution> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         let count = sorted.len();
@@ -76,7 +76,7 @@ impl Distribution {
         })
     }
 
-    /// With every number changed, by something that keeps their order and takes means to means.
+    /// The distribution with `change` applied to every number but the count; `change` must be linear and increasing.
     pub(crate) fn map(self, change: impl Fn(f64) -> f64) -> Distribution {
         let Distribution { count, mean, p1, p25, p50, p75, p99 } = self;
         let [mean, p1, p25, p50, p75, p99] = [mean, p1, p25, p50, p75, p99].map(change);
@@ -85,7 +85,7 @@ impl Distribution {
 }
 
 impl Value {
-    /// A count or number as it is, a distribution's mean; none when undefined. What comparisons and tables use.
+    /// The value as a single number, for comparisons and tables: the mean of a distribution; `None` if undefined.
     pub fn scalar(&self) -> Option<f64> {
         match self {
             Value::Undefined => None,
@@ -103,7 +103,7 @@ impl Value {
         }
     }
 
-    /// With six significant digits; what is not finite becomes undefined.
+    /// The value with six significant digits; undefined if it is not finite.
     pub fn rounded(self) -> Value {
         match self {
             Value::Number(number) => Value::from(Some(round(number))),
@@ -113,7 +113,7 @@ impl Value {
     }
 }
 
-/// To six significant digits. Whole numbers of so many digits, which counts and zeros are, stay as they are.
+/// Rounds to six significant digits. Whole numbers of up to six digits, often counts and zeros, take no work.
 fn round(number: f64) -> f64 {
     if number.abs() < 1e6 && number == f64::from(number as i32) {
         return number;
@@ -121,7 +121,7 @@ fn round(number: f64) -> f64 {
     round_in_binary(number).unwrap_or_else(|| round_by_text(number))
 }
 
-/// By way of text, which is exact for every number, and takes a thousand instructions.
+/// Rounds to six digits by way of text: exact for every number, but about a thousand instructions.
 fn round_by_text(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
@@ -132,11 +132,11 @@ const POWERS_OF_TEN: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The same, where doubles tell the digits with certainty: six digits as a whole number, times or by an exact power of ten, give the
-/// double that is nearest to the decimal (Clinger 1990: How to read floating point numbers accurately). None where the seventh digit is
-/// too near to a half, and of very large and very small numbers.
+/// Rounds to six digits in doubles, where these are exact enough: six digits as a whole number, multiplied or divided by an
+/// exact power of ten, give the double nearest to the decimal (Clinger 1990: How to read floating point numbers accurately).
+/// `None` if the digits from the seventh on are too near to a half, and for very large and very small numbers.
 fn round_in_binary(number: f64) -> Option<f64> {
-    // More than the error of one product below 10^6, 2^-34, and of one more for a decade that was told by a product.
+    // More than the error of one product below 10^6, which is 2^-34, and of a second one if a product gave the decade.
     const UNCERTAIN: f64 = 1e-9;
     let size = number.abs();
     let below_one = POWERS_OF_TEN.iter().position(|power| size * power >= 1.0)?;
@@ -171,17 +171,17 @@ impl From<Option<Distribution>> for Value {
     }
 }
 
-/// `part` as a share of `whole`, in percent; none when the whole is nothing.
+/// `part` as a share of `whole`, in percent; `None` if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
     ratio(100.0 * part as f64, whole as f64)
 }
 
-/// A quotient; none when the divisor is zero.
+/// A quotient; `None` if the divisor is 0.
 pub(crate) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor != 0.0).then(|| dividend / divisor)
 }
 
-/// Bytes over a time as megabits per second; none for no time.
+/// Bytes over a time as megabits per second; `None` if the time is 0.
 pub(crate) fn mbps(bytes: u64, over: Span) -> Option<f64> {
     ratio(bytes as f64 * 8.0, over.as_secs_f64() * 1e6)
 }
@@ -219,7 +219,7 @@ mod tests {
         fn rounding_in_binary_is_rounding_by_text(
             anything in any::<f64>(), digits in 0u64..20_000_000, places in -25i32..25, half in any::<bool>(),
         ) {
-            // Numbers of up to seven digits, and those halfway between two of six.
+            // Numbers of up to seven or eight digits, and those halfway between two of fewer digits.
             let digits = if half { digits / 10 * 10 + 5 } else { digits };
             let decimal: f64 = format!("{digits}e{places}").parse().unwrap();
             let near = [decimal, f64::from_bits(decimal.to_bits() + 1), -decimal / 3.0];

@@ -1,4 +1,4 @@
-//! However a run is cut into periods, its counters come to the same.
+//! The counters of a run do not depend on how it is cut into periods.
 
 use super::*;
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ proptest! {
         let mut fine = Records::default();
         periods().for_each(|(p, n)| fine.link(&link(p, n)));
         periods().for_each(|(p, n)| fine.flow(&flow(p, n)));
-        // The same, merged into two long periods (or one) at any place, each half merged by itself first.
+        // The same records, merged into two long periods (or one) at any place, each half merged by itself first.
         let (mut coarse, cut) = (Records::default(), cut.index(counts.len()) as u64 + 1);
         for half in [1..cut, cut..counts.len() as u64 + 1] {
             let within = || periods().filter(|(p, _)| half.contains(p));
@@ -75,7 +75,7 @@ proptest! {
         let [fine, coarse] = [&fine, &coarse].map(|records| View::after(Span::ZERO, &info, records));
         prop_assert_eq!(&fine.links[1].sum, &coarse.links[1].sum);
         prop_assert_eq!(&fine.flows[1].sum, &coarse.flows[1].sum);
-        // Those of single seconds need the periods apart.
+        // Metrics of single seconds need separate periods.
         let whole = |metrics: Metrics| -> Vec<(String, Value)> {
             let apart = |name: &str| name.contains("second") || name.contains("settling");
             metrics.iter().filter(|(name, _)| !apart(name)).map(|(name, v)| (name.into(), v)).collect()
