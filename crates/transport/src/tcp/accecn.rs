@@ -1,25 +1,25 @@
-//! Accurate ECN (RFC 9768): the receiver counts marks and tells its counters, so that the sender learns how many packets and
-//! bytes were marked, whichever acknowledgements are lost. Three bits of the header (ACE) count packets, and an option counts
-//! bytes. When to acknowledge at once and how a wrapped ACE is read follow the code that Linux 6.18 holds
-//! (`tcp_ecn_received_counters`, `__tcp_accecn_process`); its `tcp_ecn` does not yet let it be switched on.
+//! Accurate ECN (RFC 9768): the receiver counts marks and reports its counters, so that the sender knows the number of marked
+//! packets and bytes even if acknowledgements are lost. Three bits of the header (ACE) count packets, and an option counts bytes.
+//! Immediate acknowledgements and the interpretation of a wrapped ACE follow the code in Linux 6.18
+//! (`tcp_ecn_received_counters`, `__tcp_accecn_process`), which `tcp_ecn` cannot switch on yet.
 //!
-//! Unlike Linux, the option goes on acknowledgements that have something new to count (section 3.2.3.3), not on every segment:
-//! full data segments keep their payload. The handshake does not test whether the option passes: here nothing strips it.
+//! Unlike in Linux, only acknowledgements with new counts carry the option (section 3.2.3.3), not every segment: full data
+//! segments keep their payload. The handshake does not test whether the option passes the path, since nothing here removes it.
 
 use super::segment::{AccEcnOption, Flags};
 use weir_base::Ecn;
 
-/// Where counters start, so that one that a middlebox has zeroed shows (section 3.2.1).
+/// Initial values of counters. They are not zero, so that a counter zeroed by a middlebox is detected (section 3.2.1).
 const FIRST_PACKETS: u32 = 5;
 const FIRST_ECT: u32 = 1;
-/// AccEcnOption of the option have 24 bits.
+/// Counters in the option have 24 bits.
 const MASK: u32 = 0xff_ffff;
-/// What the three bits hold (`TCP_ACCECN_CEP_ACE_MASK`).
+/// Mask of the three bits (`TCP_ACCECN_CEP_ACE_MASK`).
 const ACE_MASK: u32 = 7;
-/// So many marks that no acknowledgement has told of are told at once (`TCP_ACCECN_ACE_MAX_DELTA`; section 3.2.2.5.1: at
+/// Number of unreported marks that causes an acknowledgement at once (`TCP_ACCECN_ACE_MAX_DELTA`; section 3.2.2.5.1: at
 /// most 7).
 const MOST_UNREPORTED: u32 = 6;
-/// Fewer marked bytes than half of what the larger reading of ACE means speak for the smaller one
+/// If fewer bytes are marked than half the bytes of the larger interpretation of ACE, the smaller one is used
 /// (`TCP_ACCECN_SAFETY_SHIFT`).
 const SAFETY_SHIFT: u32 = 1;
 
@@ -35,8 +35,8 @@ pub(crate) fn ace_of(flags: Flags) -> u32 {
     bit(Flags::AE, 4) | bit(Flags::CWR, 2) | bit(Flags::ECE, 1)
 }
 
-/// How a packet of the handshake tells of the codepoint of the one before it (section 3.1.1, table 2; section 3.2.2.1,
-/// table 3).
+/// The three bits by which a packet of the handshake reports the codepoint of the packet before it (section 3.1.1, table 2;
+/// section 3.2.2.1, table 3).
 pub(crate) fn handshake_ace(seen: Ecn) -> u32 {
     match seen {
         Ecn::NotEct => 0b010,
@@ -46,7 +46,7 @@ pub(crate) fn handshake_ace(seen: Ecn) -> u32 {
     }
 }
 
-/// What a receiver has counted.
+/// The receiver's counters.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiverCounters {
     /// Packets with CE (`r.cep`).
@@ -57,17 +57,17 @@ pub(crate) struct ReceiverCounters {
     e1b: u32,
     /// Marks since the last acknowledgement.
     unreported: u32,
-    /// The byte counters have moved since they were last told.
+    /// Whether a byte counter has changed since the last report.
     moved: bool,
-    /// They have moved by a mark.
+    /// Whether the counter of marked bytes has changed since the last report.
     marked: bool,
     last: Ecn,
-    /// ECT(1) was the last capable codepoint: its counter goes first in the option.
+    /// Whether ECT(1) was the last capable codepoint, so that its counter is first in the option.
     prefers_ect1: bool,
 }
 
 impl ReceiverCounters {
-    /// After a handshake whose last packet had this codepoint.
+    /// Counters after a handshake whose last packet had this codepoint.
     pub(crate) fn after(handshake: Ecn) -> ReceiverCounters {
         ReceiverCounters {
             cep: FIRST_PACKETS + u32::from(handshake == Ecn::Ce),
@@ -82,8 +82,8 @@ impl ReceiverCounters {
         }
     }
 
-    /// A packet has come. Answers whether that is worth an acknowledgement at once: the codepoint is another than the last
-    /// packet's, or many marks wait to be told.
+    /// Counts a packet. Returns whether it demands an acknowledgement at once: its codepoint differs from the last packet's, or
+    /// [`MOST_UNREPORTED`] marks are unreported.
     pub(crate) fn count(&mut self, ecn: Ecn, payload: u32) -> bool {
         if ecn == Ecn::Ce {
             self.cep = self.cep.wrapping_add(1);
@@ -114,7 +114,7 @@ impl ReceiverCounters {
         self.cep & ACE_MASK
     }
 
-    /// The counters, if they are worth a place in the header, and whether a SACK block should make room for them.
+    /// The option, and whether a SACK block should make room for it; `None` if no counter has changed since the last report.
     pub(crate) fn option(&self) -> Option<(AccEcnOption, bool)> {
         self.moved.then(|| (AccEcnOption::new(self.e0b, self.ceb, self.e1b, self.prefers_ect1), self.marked))
     }
@@ -128,16 +128,16 @@ impl ReceiverCounters {
     }
 }
 
-/// What an acknowledgement tells.
+/// The feedback of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AccEcnFeedback {
     pub(crate) ace: u32,
     pub(crate) counters: AccEcnOption,
-    /// It is newer than all before it, by its timestamp.
+    /// Whether it is newer than all before it, by its timestamp.
     pub(crate) newer: bool,
 }
 
-/// What an acknowledgement has delivered, besides what it tells.
+/// The data that an acknowledgement has newly delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivered {
     pub(crate) segments: u32,
@@ -145,26 +145,26 @@ pub(crate) struct Delivered {
     pub(crate) mss: u64,
 }
 
-/// What the sender knows of the receiver's counters.
+/// The sender's copy of the receiver's counters.
 #[derive(Debug, Clone)]
 pub(crate) struct SenderCounters {
     /// Marked packets (`s.cep`).
     cep: u32,
-    /// Marked bytes by the option (`s.ceb`), all 64 bits of them.
+    /// Marked bytes by the option (`s.ceb`), extended to 64 bits.
     ceb: u64,
-    /// Marked bytes that the controller was told of.
+    /// Marked bytes reported to the controller.
     reported: u64,
 }
 
 impl SenderCounters {
-    /// After a handshake in which the peer tells of a mark, or not.
+    /// Counters after a handshake; `marked` says whether the peer reported a mark in it.
     pub(crate) fn after(marked: bool) -> SenderCounters {
         SenderCounters { cep: FIRST_PACKETS + u32::from(marked), ceb: 0, reported: 0 }
     }
 
-    /// Takes in an acknowledgement; answers how many packets and bytes are newly known to be marked.
+    /// Takes the feedback of an acknowledgement and returns the numbers of newly marked packets and bytes.
     pub(crate) fn take(&mut self, told: &AccEcnFeedback, delivered: &Delivered) -> (u32, u64) {
-        // An old acknowledgement that was overtaken, or one that may be.
+        // The acknowledgement was or may have been overtaken by a newer one.
         if delivered.segments == 0 && !told.newer {
             return (0, 0);
         }
@@ -179,10 +179,10 @@ impl SenderCounters {
         (packets, bytes)
     }
 
-    /// Takes in the option; answers by how much the marked bytes have grown, `None` where it does not tell.
+    /// Takes the option and returns the newly marked bytes; `None` if it is old or does not contain their counter.
     fn take_option(&mut self, counters: &AccEcnOption) -> Option<u64> {
         let ahead = counters.ce()?.wrapping_sub(self.ceb as u32) & MASK;
-        // Half of the circle lies behind: an older option.
+        // Differences above half the range are negative: an older option.
         if ahead > MASK / 2 {
             return None;
         }
@@ -190,8 +190,8 @@ impl SenderCounters {
         Some(ahead.into())
     }
 
-    /// How many packets the three bits stand for: where more than seven were delivered they may have wrapped, and the marked
-    /// bytes tell (appendix A.2.1, and the heuristic of `__tcp_accecn_process`).
+    /// The number of newly marked packets by the three bits. If more than seven segments were delivered, the bits may have
+    /// wrapped; then the marked bytes decide (appendix A.2.1, and the heuristic of `__tcp_accecn_process`).
     fn read_ace(&self, ace: u32, marked_bytes: Option<u64>, delivered: &Delivered) -> u32 {
         let least = ace.wrapping_sub(self.cep) & ACE_MASK;
         let segments = delivered.segments;
@@ -275,13 +275,13 @@ mod tests {
         receive(&mut counted, Ecn::Ce, 2);
         assert_eq!(known.take(&told(&counted, true), &delivered(3)), (3, 3 * MSS));
         assert_eq!(known.take(&old, &delivered(0)), (0, 0));
-        // Nor does its option when it delivers by a SACK block: two of three bytes counters lie behind.
+        // Its option has no effect either, since its counter is behind the known one.
         assert_eq!(known.take_option(&old.counters), None);
     }
 
     #[test]
     fn a_wrap_within_one_acknowledgement_is_read_by_the_bytes() {
-        // (delivered, marked): the three bits alone stand for marked modulo 8.
+        // (delivered, marked): the three bits alone show the marked packets modulo 8.
         for (segments, marked) in
             [(8, 0), (8, 8), (10, 1), (12, 9), (15, 8), (20, 18), (40, 20), (40, 3), (64, 64)]
         {
@@ -301,7 +301,7 @@ mod tests {
         receive(&mut counted, Ecn::Ect0, 9);
         // One or nine: the safe reading is nine (appendix A.2.1).
         assert_eq!(known.take(&told(&counted, false), &delivered(10)), (9, 9 * MSS));
-        // Up to seven there is only one reading.
+        // Up to seven there is only one interpretation.
         receive(&mut counted, Ecn::Ect0, 7);
         let mut known = SenderCounters::after(false);
         assert_eq!(known.take(&told(&counted, false), &delivered(7)), (1, MSS));

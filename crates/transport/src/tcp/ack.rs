@@ -1,6 +1,5 @@
-//! An acknowledgement arrives: RFC 9293, RFC 2018 and RFC 2883 in the order of Linux `tcp_ack`. First what it says of
-//! outstanding segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and
-//! last the controller.
+//! The processing of an acknowledgement: RFC 9293, RFC 2018 and RFC 2883 in the order of Linux `tcp_ack`. First the outstanding
+//! segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and last the controller.
 
 mod sack;
 
@@ -12,7 +11,7 @@ use super::undo::before;
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Ack, Phase, Recovery, RttSample, Signal, Timestamps};
 
-/// What a segment says to the sender, in positions.
+/// The fields of an arriving segment that concern the sender, in positions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<'a> {
     pub(crate) ack: u64,
@@ -21,14 +20,14 @@ pub(crate) struct Arrival<'a> {
     pub(crate) window: u32,
     pub(crate) has_data: bool,
     pub(crate) ece: bool,
-    /// What Accurate ECN tells.
+    /// Feedback of Accurate ECN; `None` without it.
     pub(crate) told: Option<AccEcnFeedback>,
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
     pub(crate) sack: &'a [(u64, u64)],
 }
 
-/// What an acknowledgement has done so far (the `FLAG_*` bits of `tcp_input.c`).
+/// The effects of an acknowledgement so far (the `FLAG_*` bits of `tcp_input.c`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Effects {
     pub(crate) una_advanced: bool,
@@ -39,7 +38,7 @@ pub(crate) struct Effects {
     pub(crate) ece: bool,
     pub(crate) dsack: bool,
     pub(crate) dsack_of_probe: bool,
-    /// Data that was never retransmitted was (S)ACKed, from below the recovery point.
+    /// Whether data below the recovery point that was never retransmitted was acknowledged or SACKed.
     pub(crate) original_delivered: bool,
     pub(crate) retransmission_acked: bool,
     pub(crate) lost_retransmission: bool,
@@ -49,11 +48,11 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Not a duplicate (`FLAG_NOT_DUP`).
+    /// Whether it is no duplicate (`FLAG_NOT_DUP`).
     pub(crate) fn not_duplicate(&self) -> bool {
         self.has_data || self.window_updated || self.data_acked
     }
-    /// A duplicate acknowledgement, by which something has arrived that did not move the cumulative number.
+    /// Whether it is a duplicate acknowledgement: a segment has arrived that did not advance the cumulative number.
     pub(crate) fn is_duplicate(&self) -> bool {
         !self.una_advanced && !self.not_duplicate() && !self.dsack
     }
@@ -66,7 +65,7 @@ impl Effects {
     }
 }
 
-/// What is gathered while segments are taken off or marked (`struct tcp_sacktag_state`).
+/// Values collected while segments are removed or marked (`struct tcp_sacktag_state`).
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     sampling: Sampling,
@@ -96,13 +95,13 @@ fn widen(range: &mut Option<(u64, u64)>, at: u64) {
 }
 
 impl Sender {
-    /// Takes in an acknowledgement.
+    /// Takes an acknowledgement.
     pub(crate) fn on_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
         self.batch.end();
         if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
             return;
         }
-        // Nothing is out, as at the receiving end of a flow: only the window can have news.
+        // Nothing is outstanding, as at the receiving end of a flow: only the window can change.
         if self.board.out() == 0 && arrival.ack == self.una && arrival.sack.is_empty() {
             self.update_window(arrival);
             self.hold_marks(arrival, 0);
@@ -224,7 +223,7 @@ impl Sender {
         })
     }
 
-    /// Packets and bytes that Accurate ECN newly tells to be marked (`tcp_accecn_process`); `None` where it is not in use.
+    /// Newly marked packets and bytes by Accurate ECN (`tcp_accecn_process`); `None` if it is not in use.
     fn count_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> Option<(u32, Bytes)> {
         let bytes = self.bytes(segments).get();
         let known = self.ecn.accecn.as_mut()?;
@@ -235,14 +234,15 @@ impl Sender {
         Some((packets, Bytes::new(marked)))
     }
 
-    /// Marks told where the controller hears of no acknowledgement: they count with the next one. Answers whether there are any.
+    /// Keeps marks of an acknowledgement that is not passed to the controller; they count with the next one. Returns whether there
+    /// are any.
     fn hold_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> bool {
         let Some((packets, bytes)) = self.count_marks(arrival, segments) else { return false };
         self.ecn.held = (self.ecn.held.0 + packets, self.ecn.held.1 + bytes);
         packets > 0
     }
 
-    /// The window moves (`tcp_cong_control`).
+    /// Updates window and pacing rate (`tcp_cong_control`).
     fn control(&mut self, ack: &Ack, effects: &Effects, losses: u32) {
         if self.reducing() && !self.own_recovery {
             self.prr.on_ack(
@@ -277,7 +277,7 @@ impl Sender {
         if self.rack.reordering > super::rack::REORDERING { effects.forward() } else { effects.data_acked }
     }
 
-    /// An acknowledgement that came late says nothing new but by its SACK blocks.
+    /// Takes an old acknowledgement, of which only the SACK blocks can be new.
     fn on_old_ack(
         &mut self,
         arrival: &Arrival<'_>,
@@ -298,7 +298,7 @@ impl Sender {
         }
     }
 
-    /// Nothing is out and nothing more is acknowledged: only the window can have news.
+    /// Takes the window of a segment when nothing is outstanding and nothing more is acknowledged.
     #[inline]
     pub(crate) fn on_window(&mut self, seq: u64, window: u32) {
         self.take_window(self.una, seq, window);
@@ -306,7 +306,7 @@ impl Sender {
         self.window_opened();
     }
 
-    /// Takes the window over, and answers whether it is newer than the one known (`tcp_ack_update_window`).
+    /// Takes the window if it is newer than the known one, and returns whether it is (`tcp_ack_update_window`).
     #[inline]
     fn update_window(&mut self, arrival: &Arrival<'_>) -> bool {
         let newer = self.take_window(arrival.ack, arrival.seq, arrival.window);
@@ -327,7 +327,7 @@ impl Sender {
         newer
     }
 
-    /// Takes off what is acknowledged cumulatively and samples the RTT (`tcp_clean_rtx_queue`).
+    /// Removes the cumulatively acknowledged segments and samples the RTT (`tcp_clean_rtx_queue`).
     fn clean_queue(
         &mut self,
         prior_una: u64,
@@ -347,7 +347,7 @@ impl Sender {
             if effects.data_acked {
                 self.remove_duplicates(tally.acked_segments);
             }
-            // Which segments arrived before the retransmission is not known.
+            // Without SACK it is unknown which segments arrived before the retransmission.
             effects.original_delivered &= !effects.retransmission_acked;
         } else if effects.data_acked
             && let Some(low) = low
@@ -358,7 +358,8 @@ impl Sender {
         }
     }
 
-    /// Takes segments off of which none is marked: the first and the last of them tell of all. Answers where the first begins.
+    /// Removes segments of a board without marks, for which the first and the last segment suffice. Returns the start of the first;
+    /// `None` if there are none.
     #[inline]
     fn clean_plain(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
         let (first, mut last, count) = self.board.pop_through(self.una)?;
@@ -374,7 +375,8 @@ impl Sender {
         Some(first.start)
     }
 
-    /// Takes segments off one by one, by their marks. Answers where the first begins that is delivered only now and was sent once.
+    /// Removes segments one by one, by their marks. Returns the start of the first segment that is newly delivered and was never
+    /// retransmitted; `None` if there is none.
     #[inline(never)]
     fn clean_marked(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
         let mut low = None;
@@ -420,7 +422,7 @@ impl Sender {
         debug_assert!(!head.has(LOST) || self.board.lost > 0);
     }
 
-    /// `tcp_ack_update_rtt`, and whether the timer is to be set anew.
+    /// Samples the RTT (`tcp_ack_update_rtt`), and decides whether the timer is set anew.
     fn sample_rtt(
         &mut self,
         prior_una: u64,
@@ -466,12 +468,12 @@ impl Sender {
         if effects.data_acked {
             effects.set_timer = true;
         } else if let (Some(sent_at), Some(rtt)) = (head_sent, by_sack) {
-            // Only for data sent after the head: else the timeout could be put off for ever.
+            // Only for data sent after the head; otherwise the timeout could be delayed without end.
             effects.set_timer = rtt > at.saturating_sub(sent_at);
         }
     }
 
-    /// Nothing was outstanding: the window may have opened (`tcp_ack_probe`).
+    /// Stops the zero-window probe if the window has opened (`tcp_ack_probe`).
     fn window_opened(&mut self) {
         if self.pending == Pending::ZeroWindow && self.next_fits() {
             self.pending = Pending::Nothing;

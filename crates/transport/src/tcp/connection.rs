@@ -1,6 +1,6 @@
-//! A TCP connection: the handshake (RFC 9293, RFC 6298 section 5 for its timer), then a [`Sender`] and a [`Receiver`] joined by
-//! the segments that carry both their words. Simplified: simultaneous open and RST are left out, TIME-WAIT only answers what
-//! is retransmitted, and options are taken as agreed, since both ends are this code.
+//! A TCP connection: the handshake (RFC 9293, RFC 6298 section 5 for its timer), then a [`Sender`] and a [`Receiver`], which share
+//! the segments. Simplifications: no simultaneous open and no RST, TIME-WAIT only answers retransmissions, and options are not
+//! negotiated, since both ends are this code.
 
 mod handshake;
 mod header;
@@ -39,9 +39,9 @@ struct Handshake {
     first_sent: Option<Time>,
     attempts: u32,
     send_due: bool,
-    /// The SYN-ACK is to be acknowledged, before any data (`tcp_rcv_synsent_state_process`).
+    /// Whether the SYN-ACK must be acknowledged, before any data (`tcp_rcv_synsent_state_process`).
     answer_due: bool,
-    /// What the application has written so far.
+    /// The data that the application has written so far.
     written: Written,
 }
 
@@ -53,13 +53,13 @@ pub struct Connection {
     peer_sequence: u32,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    /// The feedback that both sides have agreed on; `None` is no ECN.
+    /// The feedback that both sides have agreed on; `None` without ECN.
     agreed: Option<Feedback>,
-    /// The codepoint of the packet that the peer has opened with.
+    /// The codepoint of the packet with the peer's SYN or SYN-ACK.
     opened_with: Ecn,
-    /// An acknowledgement that says what was so before the last segment came.
+    /// An acknowledgement of the state before the last segment, which leaves first.
     early: Option<Segment>,
-    /// The newest segment with new data and its packet's codepoint, where the next one in its batch says the same.
+    /// The newest segment with new data and its packet's codepoint, if the next segment of its batch has the same header fields.
     first_of_batch: Option<(Segment, Ecn)>,
     now: Time,
 }
@@ -72,7 +72,7 @@ impl Connection {
         connection
     }
 
-    /// Opens a connection that has waited for a SYN until now: its own is due at once.
+    /// Opens a connection that has waited for a SYN until now: its own SYN is due at once.
     pub fn open(&mut self, now: Time) {
         self.now = now;
         if self.state == State::Listen {
@@ -125,7 +125,7 @@ impl Connection {
                 return;
             }
             self.establish(segment, now);
-            // The three bits of a mere acknowledgement told of the handshake, not of what was counted.
+            // The three bits of an acknowledgement without data report the handshake, not the counter.
             let counts = segment.len > 0;
             self.on_established(segment, ecn, counts, now);
         } else if self.state == State::Established {
@@ -133,14 +133,14 @@ impl Connection {
         }
     }
 
-    /// `counts`: the three bits of Accurate ECN tell of what was counted.
+    /// Takes a segment of an established connection. `counts` says that the three bits of Accurate ECN report the counter.
     fn on_established(&mut self, segment: &Segment, ecn: Ecn, counts: bool, now: Time) {
         let Some(sender) = self.sender.as_deref_mut() else { return };
         let seq = position(segment.seq, self.peer_sequence, self.receiver.next);
         let Some(seq) = seq else { return };
         let has_data = segment.len > 0 || segment.flags.has(Flags::FIN);
         let end = seq + u64::from(segment.sequence_len());
-        // Wholly old: answered, but its acknowledgement does not count (`tcp_validate_incoming`).
+        // All its data is old: it is answered, but its acknowledgement is ignored (`tcp_validate_incoming`).
         let stale = end < self.receiver.told();
         let mut told = None;
         if !stale {
@@ -202,8 +202,8 @@ impl Connection {
         }
     }
 
-    /// Takes in what most segments with data are, and answers whether it was that: the next ones in order, with nothing
-    /// special about them, from a peer to which nothing is out (header prediction, `tcp_rcv_established`).
+    /// Takes a segment of the most frequent kind and returns whether it is one: the next data in order, without special flags, from
+    /// a peer to which nothing is outstanding (header prediction, `tcp_rcv_established`).
     #[inline(always)]
     fn on_next_data(&mut self, segment: &Segment, ecn: Ecn, now: Time) -> bool {
         let Some(sender) = self.sender.as_deref_mut() else { return false };
@@ -235,7 +235,7 @@ impl Connection {
         true
     }
 
-    /// Deadlines have come.
+    /// Handles the deadlines that have passed.
     pub fn on_timer(&mut self, now: Time) {
         self.now = now;
         if now >= self.handshake.deadline {
@@ -250,7 +250,7 @@ impl Connection {
         }
     }
 
-    /// When [`Connection::on_timer`] is next to be called (and [`Connection::poll_transmit`] after it): a timer or the pacer.
+    /// When [`Connection::on_timer`], and [`Connection::poll_transmit`] after it, must be called next, for a timer or the pacer.
     #[inline]
     pub fn next_timer(&self) -> Time {
         let timers = self.handshake.deadline.min(self.receiver.acks.deadline());
@@ -260,14 +260,14 @@ impl Connection {
         }
     }
 
-    /// The next segment that leaves now, with the codepoint of its packet. To be called until it answers `None` after every
-    /// other call that may have changed something.
+    /// The next segment that leaves now, with the codepoint of its packet. Must be called until it returns `None` after every
+    /// other call that may have changed the state.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, Ecn)> {
         let mut segment = Segment::default();
         self.transmit_into(&mut segment, now).map(|ecn| (segment, ecn))
     }
 
-    /// As [`Connection::poll_transmit`], but the segment is written in place; it is left as it was when nothing leaves.
+    /// As [`Connection::poll_transmit`], but writes the segment in place; it is unchanged if nothing leaves.
     #[inline(always)]
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         self.now = now;
@@ -291,13 +291,13 @@ impl Connection {
         None
     }
 
-    /// Whether something waits that leaves before all else.
+    /// Whether a segment waits that leaves before all others.
     #[inline]
     fn goes_first(&self) -> bool {
         self.handshake.send_due | self.handshake.answer_due | self.early.is_some()
     }
 
-    /// Whether nothing is to be sent and nothing is out: then [`Connection::transmit_into`] would change nothing.
+    /// Whether nothing must be sent and nothing is outstanding: then [`Connection::transmit_into`] would change nothing.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         let Some(sender) = self.sender.as_deref() else { return false };
@@ -308,26 +308,26 @@ impl Connection {
             && sender.delivery.is_limited_by_application(0)
     }
 
-    /// The host's queue takes nothing now. Answers whether data that would leave now stays unsent for it; a handshake's segments
-    /// and mere acknowledgements do not wait.
+    /// The host's queue accepts no packet now. Returns whether data that would leave now stays unsent for this reason. Segments of
+    /// the handshake and acknowledgements without data do not wait.
     pub fn refused(&mut self, now: Time) -> bool {
         self.now = now;
         self.sender.as_deref_mut().is_some_and(|sender| sender.refused(now))
     }
 
-    /// No more is sent for now, since enough waits below TCP.
+    /// No more is sent for now, since enough data waits below TCP.
     pub fn throttled(&mut self, now: Time) {
         if let Some(sender) = self.sender.as_deref_mut() {
             sender.end_burst(now);
         }
     }
 
-    /// How many bytes of its data may wait below TCP.
+    /// Bytes of its data that may wait below TCP.
     pub fn small_queue(&self) -> u64 {
         self.sender.as_deref().map_or(u64::MAX, Sender::small_queue)
     }
 
-    /// What the application has written.
+    /// The data that the application has written.
     fn written(&mut self) -> &mut Written {
         match self.sender.as_deref_mut() {
             Some(sender) => &mut sender.written,
@@ -335,14 +335,14 @@ impl Connection {
         }
     }
 
-    /// The application writes; answers how many bytes the send buffer has taken.
+    /// The application writes. Returns the number of bytes that the send buffer accepts.
     pub fn write(&mut self, bytes: u64) -> u64 {
         let accepted = if self.written().closed { 0 } else { self.room_for(bytes) };
         self.written().end += accepted;
         accepted
     }
 
-    /// What there is room for of a write: all of it, or whole segments, as the kernel fills one buffer after the other.
+    /// The bytes of a write that are accepted: all of them, or whole segments, as the kernel fills one buffer after the other.
     fn room_for(&self, bytes: u64) -> u64 {
         let room = self.writable();
         if bytes <= room {
@@ -356,7 +356,7 @@ impl Connection {
         whole.saturating_sub(unsent)
     }
 
-    /// How many bytes [`Connection::write`] would take at most.
+    /// Largest number of bytes that [`Connection::write`] would accept now.
     pub fn writable(&self) -> u64 {
         let capacity = match self.sender.as_deref() {
             Some(sender) => sender.buffer.capacity(),
@@ -370,12 +370,12 @@ impl Connection {
         self.written().write_forever(greedy);
     }
 
-    /// The application closes its sending side: what it has written goes out, then a FIN.
+    /// The application closes its sending side: the written data is sent, then a FIN.
     pub fn close(&mut self) {
         self.written().close();
     }
 
-    /// The application reads all that has arrived in order; answers how many bytes are new.
+    /// The application reads all data that has arrived in order. Returns the number of new bytes.
     pub fn take_read(&mut self) -> u64 {
         self.receiver.take_read()
     }
@@ -384,11 +384,11 @@ impl Connection {
     pub fn is_open(&self) -> bool {
         self.state == State::Established
     }
-    /// Whether everything up to the peer's FIN has arrived.
+    /// Whether all data up to the peer's FIN has arrived.
     pub fn finished(&self) -> bool {
         self.receiver.finished()
     }
-    /// Whether all that was written, and the FIN, are acknowledged.
+    /// Whether all written data and the FIN are acknowledged.
     pub fn all_acknowledged(&self) -> bool {
         self.sender.as_deref().is_some_and(Sender::all_acknowledged)
     }
@@ -402,7 +402,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// When the pacer, or a window below one segment, lets the next segment go, if it is what holds one back.
+    /// When the pacer, or a window below one segment, allows the next segment; [`Time::NEVER`] if it holds none back.
     #[inline]
     fn pacing_deadline(&self, now: Time) -> Time {
         let ready = self.new_data_ready_at();
@@ -410,12 +410,12 @@ impl Sender {
     }
 }
 
-/// A pure segment from before what is expected asks what the window is.
+/// Whether a segment without data at `seq` is a window probe: it is one position before the expected one.
 fn stale_probe(seq: u64, next: u64) -> bool {
     seq + 1 == next
 }
 
-/// The positions of SACK blocks that lie within 2 GiB of `near`. Answers how many there are.
+/// Writes the positions of SACK blocks within 2 GiB of `near` into `blocks` and returns their number.
 #[inline(never)]
 fn positions(sack: &Sack, initial: u32, near: u64, blocks: &mut [(u64, u64); MAX_SACK]) -> usize {
     let of =

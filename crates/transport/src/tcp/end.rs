@@ -1,5 +1,4 @@
-//! TCP as a transport that a lab can name: how its two ends are made from what a group asks for, and a connection as an
-//! [`Endpoint`].
+//! TCP as a transport of a lab: the construction of its two ends from a group's settings, and a connection as an [`Endpoint`].
 
 use super::{Config, Connection};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};

@@ -1,6 +1,6 @@
-//! Recovery without SACK: NewReno (RFC 6582) as Linux runs it (`tcp_is_reno` in `tcp_input.c`). A duplicate acknowledgement stands
-//! for a segment that has arrived, without a word of which; the third one marks the oldest segment lost, and in recovery each
-//! partial acknowledgement marks the next one. RACK and tail loss probes need SACK and rest.
+//! Recovery without SACK: NewReno (RFC 6582) as in Linux (`tcp_is_reno` in `tcp_input.c`). A duplicate acknowledgement reports that
+//! some segment has arrived, but not which one. The third duplicate marks the oldest segment lost, and in recovery each partial
+//! acknowledgement marks the next one. RACK and tail loss probes need SACK and are off.
 
 use super::rack::MAX_REORDERING;
 use super::scoreboard::LOST;
@@ -16,12 +16,12 @@ impl Sender {
         self.delivery.delivered += u64::from(self.board.sacked.saturating_sub(before));
     }
 
-    /// The count starts anew (`tcp_reset_reno_sack`).
+    /// Resets the count of duplicates (`tcp_reset_reno_sack`).
     pub(crate) fn forget_duplicates(&mut self) {
         self.board.sacked = 0;
     }
 
-    /// Segments were taken off by the cumulative number: one filled the hole, the others had their duplicate
+    /// The cumulative number has acknowledged `acked` segments: one filled the hole, the others had caused duplicate
     /// acknowledgements before (`tcp_remove_reno_sacks`).
     pub(crate) fn remove_duplicates(&mut self, acked: u32) {
         if acked > 0 {
@@ -31,8 +31,8 @@ impl Sender {
         self.limit_duplicates();
     }
 
-    /// At least one segment is missing: more duplicates than the others can have caused are a sign of reordering
-    /// (`tcp_limit_reno_sacked`, `tcp_check_reno_reordering`).
+    /// Limits the count of duplicates: at least one segment is missing, so more duplicates than the others can cause are a sign of
+    /// reordering (`tcp_limit_reno_sacked`, `tcp_check_reno_reordering`).
     fn limit_duplicates(&mut self) {
         let most = self.board.out().saturating_sub(self.board.lost.max(1));
         if self.board.sacked > most {
@@ -42,7 +42,7 @@ impl Sender {
         }
     }
 
-    /// Marks the oldest segment lost, if it is (`tcp_newreno_mark_lost`).
+    /// Marks the oldest segment lost if NewReno's conditions hold (`tcp_newreno_mark_lost`).
     pub(crate) fn mark_head_lost(&mut self, una_advanced: bool) {
         let lost = match self.phase {
             Phase::Recovery => una_advanced,
@@ -55,9 +55,9 @@ impl Sender {
         }
     }
 
-    /// The state is held until something above the recovery point is acknowledged, so that duplicates of what was sent before
-    /// start no second recovery (RFC 6582, section 3.2 step 1; `tcp_is_non_sack_preventing_reopen`). The time of the first
-    /// retransmission is kept meanwhile; Linux forgets it and makes an exception for that (`tcp_packet_delayed`).
+    /// Whether the state is held. It is held until data above the recovery point is acknowledged, so that duplicates of older
+    /// segments start no second recovery (RFC 6582, section 3.2 step 1; `tcp_is_non_sack_preventing_reopen`). The time of the
+    /// first retransmission is kept meanwhile; Linux forgets it and makes an exception for it (`tcp_packet_delayed`).
     pub(crate) fn holds_state(&self) -> bool {
         !self.sack && self.una == self.high_seq
     }

@@ -1,24 +1,24 @@
-//! RACK loss detection (RFC 8985) as Linux `tcp_recovery.c` has it: a segment is lost when one sent later has been delivered
-//! and more than that one's RTT and a reordering window have passed. The window is zero until reordering has been seen and
-//! three segments are SACKed, and grows with DSACKs.
+//! RACK loss detection (RFC 8985) as in Linux `tcp_recovery.c`: a segment is lost if a segment sent later has been delivered, and
+//! the RTT of that segment plus a reordering window have passed. Until reordering is seen, the window is zero during recovery and
+//! once three segments are SACKed. It grows with DSACKs.
 
 use super::scoreboard::{LOST, RETRANS, Scoreboard};
 
-/// Segments out of order that count as loss while no reordering has been seen (`tcp_reordering`).
+/// Segments SACKed beyond a missing one that count as loss while no reordering has been seen (`tcp_reordering`).
 pub(crate) const REORDERING: u32 = 3;
 /// The largest degree of reordering that is remembered (`tcp_max_reordering`).
 pub(crate) const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened window stays (`TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;
 
-/// State of the detector. Times in microseconds.
+/// State of the detector. Times are in microseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// When the newest delivered segment was sent, and where it ends.
+    /// Time of sending and end position of the newest delivered segment.
     sent_at: u64,
     end: u64,
     rtt: u64,
-    /// A delivery has moved the state since the last look.
+    /// Whether a delivery has advanced the state since the last detection.
     pub(crate) advanced: bool,
     pub(crate) dsack_seen: bool,
     steps: u8,
@@ -51,22 +51,22 @@ pub(crate) fn sent_after(sent_at: u64, end: u64, other_sent_at: u64, other_end: 
     sent_at > other_sent_at || (sent_at == other_sent_at && end > other_end)
 }
 
-/// What the reordering window depends on.
+/// The values on which the reordering window depends. Times are in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conditions {
     pub(crate) now: u64,
     pub(crate) min_rtt: u64,
     pub(crate) srtt8: u64,
-    /// Recovery or Loss.
+    /// Whether the phase is Recovery or Loss.
     pub(crate) recovering: bool,
 }
 
-/// What a look at the scoreboard found.
+/// The result of a detection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Detection {
-    /// Look again after so many microseconds; 0 if there is no need.
+    /// Microseconds until the next detection; 0 if none is needed.
     pub(crate) look_again: u64,
-    /// A retransmission was found lost.
+    /// Whether a retransmission was found lost.
     pub(crate) lost_retransmission: bool,
 }
 
@@ -74,7 +74,7 @@ impl Rack {
     /// A segment was delivered (`tcp_rack_advance`).
     pub(crate) fn advance(&mut self, now: u64, min_rtt: u64, resent: bool, sent_at: u64, end: u64) {
         let rtt = now.saturating_sub(sent_at);
-        // Faster than any round trip: the original was delivered, not what was retransmitted.
+        // Faster than any round trip: the original was delivered, not the retransmission.
         if resent && rtt < min_rtt {
             return;
         }
@@ -85,7 +85,7 @@ impl Rack {
         }
     }
 
-    /// Segments were delivered out of order, reaching from `low` to `high` (`tcp_check_sack_reordering`).
+    /// Segments were delivered out of order, from position `low` to `high` (`tcp_check_sack_reordering`).
     pub(crate) fn saw_reordering(&mut self, low: u64, high: u64, mss: u64) {
         let metric = high.saturating_sub(low);
         if metric == 0 {
@@ -124,7 +124,7 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// How long to wait for segments that may only be late (`tcp_rack_reo_wnd`).
+    /// The reordering window in microseconds: the wait for segments that may be late (`tcp_rack_reo_wnd`).
     fn window(&self, conditions: &Conditions, sacked: u32) -> u64 {
         if !self.reordering_seen && (conditions.recovering || sacked >= self.reordering) {
             return 0;
@@ -132,13 +132,13 @@ impl Rack {
         ((conditions.min_rtt >> 2) * u64::from(self.steps)).min(conditions.srtt8 >> 3)
     }
 
-    /// Whether a segment sent then has been out for longer than the newest delivered one took
-    /// (`tcp_rack_skb_timeout` with no reordering window).
+    /// Whether a segment sent at `sent_at` has been out for at least the RTT of the newest delivered one (`tcp_rack_skb_timeout`
+    /// without a reordering window).
     pub(crate) fn overdue(&self, now: u64, sent_at: u64) -> bool {
         self.rtt + sent_at <= now
     }
 
-    /// Marks lost what is (`tcp_rack_detect_loss`).
+    /// Marks lost segments (`tcp_rack_detect_loss`).
     pub(crate) fn detect(&self, board: &mut Scoreboard, conditions: &Conditions) -> Detection {
         let window = self.window(conditions, board.sacked);
         let mut found = Detection::default();

@@ -1,5 +1,5 @@
-//! What has arrived out of order, and what is told of it: the ranges themselves, and the SACK blocks in the order of RFC 2018
-//! (newest first) as Linux keeps them (`tcp_sack_new_ofo_skb`): at most four, each growing with its neighbours.
+//! Data that has arrived out of order, and its report: the ranges themselves, and the SACK blocks in the order of RFC 2018
+//! (newest first) as in Linux (`tcp_sack_new_ofo_skb`): at most four, each merged with its neighbours.
 
 /// Blocks remembered (`TCP_NUM_SACKS`).
 const BLOCKS: usize = 4;
@@ -13,7 +13,7 @@ pub(crate) struct Reassembly {
     ranges: Vec<Range>,
     blocks: [Range; BLOCKS],
     count: usize,
-    /// A duplicate to be reported once (RFC 2883).
+    /// A duplicate to be reported once (RFC 2883); `None` if there is none.
     pub(crate) duplicate: Option<Range>,
 }
 
@@ -30,7 +30,7 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Whether an acknowledgement has anything to tell of it.
+    /// Whether an acknowledgement has blocks or a duplicate to report.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.count > 0 || self.duplicate.is_some()
@@ -41,7 +41,7 @@ impl Reassembly {
         self.ranges.iter().map(|range| range.1 - range.0).sum()
     }
 
-    /// How far the data reaches; 0 when there is none.
+    /// End of the last range; 0 if there is none.
     pub(crate) fn reaches(&self) -> u64 {
         self.ranges.last().map_or(0, |range| range.1)
     }
@@ -51,9 +51,9 @@ impl Reassembly {
         &self.blocks[..self.count]
     }
 
-    /// Takes in a range beyond the next expected position.
+    /// Adds a range beyond the next expected position.
     pub(crate) fn insert(&mut self, start: u64, end: u64) {
-        // Nearly always it continues the last range.
+        // In nearly all cases it continues the last range.
         let from = match self.ranges.last() {
             Some(last) if last.1 <= start => self.ranges.len() - usize::from(last.1 == start),
             _ => self.ranges.partition_point(|range| range.1 < start),
@@ -70,7 +70,7 @@ impl Reassembly {
         self.note(start, end);
     }
 
-    /// What of the new range was there already is reported as a duplicate.
+    /// Notes the parts of the new range that were there already as duplicates.
     fn report_overlap(&mut self, from: usize, to: usize, start: u64, end: u64) {
         for index in from..to {
             let (low, high) = self.ranges[index];
@@ -107,7 +107,7 @@ impl Reassembly {
         self.coalesce();
     }
 
-    /// Joins to the first block those that it has grown into (`tcp_sack_maybe_coalesce`).
+    /// Joins the first block with the blocks that it now touches (`tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut index = 1;
         while index < self.count {
@@ -121,7 +121,7 @@ impl Reassembly {
         }
     }
 
-    /// In-order data has reached `position`; answers how far the data now reaches (`tcp_ofo_queue`, `tcp_sack_remove`).
+    /// In-order data has reached `position`. Returns the end of the data now in order (`tcp_ofo_queue`, `tcp_sack_remove`).
     pub(crate) fn advance(&mut self, position: u64) -> u64 {
         let mut reached = position;
         let mut used = 0;

@@ -1,47 +1,48 @@
-//! What is outstanding: a ring of sent segments indexed by segment number, with the marks of Linux (`TCPCB_*`), the counters
+//! The outstanding segments: a ring of sent segments indexed by segment number, with the marks of Linux (`TCPCB_*`), the counters
 //! that follow from them, and the list in order of transmission that RACK walks (`tsorted_sent_queue`). A second ring of bits
-//! says which segments are lost and wait for retransmission, so that the next one is found without a scan of the window.
+//! shows which segments are lost and wait for retransmission, so the next one is found without a scan of the window.
 //!
-//! While nothing is SACKed, lost or retransmitted, the order of transmission is that of the ring, and the list is not kept: it
-//! is linked when something first disturbs it, and left again when all that was out then is gone.
+//! While no segment is SACKed, lost or retransmitted, the order of transmission is that of the ring, and the list is not kept. It
+//! is linked when a segment first leaves its place, and dropped when all segments outstanding at that time are gone.
 
 /// Marks of a segment.
 pub(crate) const SACKED: u8 = 1;
 /// A retransmission is in flight.
 pub(crate) const RETRANS: u8 = 2;
 pub(crate) const LOST: u8 = 4;
-/// It was sent more than once.
+/// The segment was sent more than once.
 pub(crate) const EVER_RETRANS: u8 = 8;
-/// The FIN goes with it; it takes one position after its payload.
+/// The segment carries the FIN, which takes one position after its payload.
 pub(crate) const FIN: u8 = 16;
-/// It stands in the list in order of transmission.
+/// The segment is in the list in order of transmission.
 const LISTED: u8 = 32;
 
 const NONE: u32 = u32::MAX;
-/// Slots that a connection starts with.
+/// Number of slots at the start of a connection.
 const FIRST_SLOTS: usize = 16;
 
-/// A segment that was sent. Times in microseconds, positions counted from the SYN's.
+/// A segment that was sent. Times are in microseconds, positions count from the SYN.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sent {
     pub(crate) start: u64,
     pub(crate) sent_at: u64,
-    /// Segments delivered, and when the last one was, at the time of sending; sending of the flight's first segment.
+    /// State at the time of sending, for the rate sample: segments delivered, the time of the last delivery, and the time at which
+    /// the flight's first segment was sent.
     pub(crate) delivered: u64,
-    /// 0 once the segment has given its rate sample.
+    /// 0 after the segment's rate sample is taken.
     pub(crate) delivered_at: u64,
     pub(crate) first_sent_at: u64,
     /// Slot indices of the neighbours in order of transmission.
     prev: u32,
     next: u32,
-    /// Sequence space: payload and FIN.
+    /// Length in sequence space: payload and FIN.
     pub(crate) len: u16,
     pub(crate) marks: u8,
     pub(crate) app_limited: bool,
 }
 
 impl Sent {
-    /// A segment of so much sequence space that leaves now.
+    /// A segment of `len` positions that leaves at `sent_at`.
     pub(crate) fn new(start: u64, len: u16, fin: bool, sent_at: u64) -> Sent {
         Sent { start, len, sent_at, marks: if fin { FIN } else { 0 }, ..Sent::default() }
     }
@@ -57,12 +58,12 @@ impl Sent {
 #[derive(Debug, Clone)]
 pub(crate) struct Scoreboard {
     slots: Vec<Sent>,
-    /// One bit a slot: lost and not retransmitted.
+    /// One bit for each slot: lost and not retransmitted.
     waiting: Vec<u64>,
     mask: usize,
     first: u64,
     next: u64,
-    /// Whether the ring is the list in order of transmission: then nothing is linked.
+    /// Whether the order of transmission is that of the ring, so that no list is linked.
     in_order: bool,
     /// No segment from this one on has left its place in the list.
     disturbed_to: u64,
@@ -76,7 +77,7 @@ pub(crate) struct Scoreboard {
     pub(crate) retrans: u32,
     /// End of the highest SACKed segment; meaningful while `sacked` is not 0.
     pub(crate) highest_sacked_end: u64,
-    /// All segments ever marked lost.
+    /// Number of segments ever marked lost.
     pub(crate) total_lost: u64,
     mss: u64,
 }
@@ -115,7 +116,7 @@ impl Scoreboard {
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
-    /// Number that the next new segment gets.
+    /// Number of the next new segment.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -222,7 +223,7 @@ impl Scoreboard {
         if next == NONE { self.newest = prev } else { self.slots[next as usize].prev = prev }
     }
 
-    /// Takes off the oldest segment and settles the counters.
+    /// Removes the oldest segment and updates the counters.
     pub(crate) fn pop(&mut self) {
         let slot = self.slot(self.first);
         if !self.in_order {
@@ -240,13 +241,13 @@ impl Scoreboard {
         self.first += 1;
     }
 
-    /// Whether nothing outstanding is SACKed, lost or was retransmitted: all segments differ in nothing but their places and times.
+    /// Whether no outstanding segment is SACKed, lost or retransmitted: the segments differ only in positions and times.
     pub(crate) fn is_plain(&self) -> bool {
         self.in_order && self.lost == 0
     }
 
-    /// Takes off the segments of a [plain](Scoreboard::is_plain) board that end at this position or before it. Answers the first
-    /// and the last of them, and how many there are.
+    /// Removes the segments of a [plain](Scoreboard::is_plain) board that end at or before this position. Returns the first and the
+    /// last of them and their number; `None` if there are none.
     pub(crate) fn pop_through(&mut self, position: u64) -> Option<(Sent, Sent, u32)> {
         let from = self.first;
         while self.first != self.next && self.get(self.first).end() <= position {
@@ -274,7 +275,7 @@ impl Scoreboard {
         self.sacked += 1;
     }
 
-    /// Takes back the retransmission mark: a DSACK said that it has arrived.
+    /// Clears the retransmission mark: a DSACK reported the arrival of the retransmission.
     pub(crate) fn clear_retransmission(&mut self, number: u64) {
         let sent = self.get_mut(number);
         if sent.has(RETRANS) {
@@ -309,7 +310,7 @@ impl Scoreboard {
         again
     }
 
-    /// Records that a segment leaves again now: it becomes the newest. `counted` is false for a probe, which Linux does not
+    /// Records that a segment is retransmitted now: it becomes the newest. `counted` is false for a probe, which Linux does not
     /// count as a retransmission in flight (`tcp_send_loss_probe`).
     pub(crate) fn mark_resent(&mut self, number: u64, now: u64, counted: bool) {
         self.disturb();
@@ -326,7 +327,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets all losses (`tcp_undo_cwnd_reduction` with `unmark_loss`).
+    /// Clears all loss marks (`tcp_undo_cwnd_reduction` with `unmark_loss`).
     pub(crate) fn unmark_lost(&mut self) {
         if self.lost == 0 {
             return;
@@ -339,7 +340,7 @@ impl Scoreboard {
         self.waiting.fill(0);
     }
 
-    /// Forgets all SACKs: the receiver has thrown away what it had reported (RFC 2018, section 8).
+    /// Clears all SACK marks: the receiver has discarded data that it had reported (RFC 2018, section 8).
     pub(crate) fn forget_sacks(&mut self) {
         self.disturb();
         for number in self.first..self.next {
@@ -361,7 +362,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment that is lost and not retransmitted.
+    /// The number of the first segment that is lost and not retransmitted; `None` if there is none.
     pub(crate) fn next_waiting(&mut self) -> Option<u64> {
         let mut number = self.hint.max(self.first);
         while number < self.next {
@@ -378,13 +379,13 @@ impl Scoreboard {
         None
     }
 
-    /// The number of the segment that starts at this position or, if none does, of the first that starts after it.
+    /// The number of the first segment that starts at or after this position.
     pub(crate) fn at_or_after(&self, position: u64) -> u64 {
         let Some(head) = self.head() else { return self.next };
         if position <= head.start {
             return self.first;
         }
-        // Exact while all segments are full; too low, never too high, after short ones.
+        // Exact while all segments are full; too low, but never too high, after short segments.
         let mut low = (self.first + (position - head.start) / self.mss).min(self.next);
         if low < self.next && self.get(low).start == position {
             return low;
@@ -397,21 +398,21 @@ impl Scoreboard {
         low
     }
 
-    /// Walks the segments in order of transmission while `visit` answers `true`; it is told the number.
+    /// The number of the segment that was sent first; `None` if the list is empty.
     pub(crate) fn oldest_sent(&self) -> Option<u64> {
         if self.in_order {
             return (self.first != self.next).then_some(self.first);
         }
         self.number_of(self.oldest)
     }
-    /// The segment sent after this one.
+    /// The number of the segment sent next after this one; `None` after the newest.
     pub(crate) fn sent_after(&self, number: u64) -> Option<u64> {
         if self.in_order {
             return (number + 1 < self.next).then_some(number + 1);
         }
         self.number_of(self.get(number).next)
     }
-    /// Takes a segment off the list in order of transmission until it is retransmitted.
+    /// Removes a segment from the list in order of transmission until it is retransmitted.
     pub(crate) fn leave_list(&mut self, number: u64) {
         self.disturb();
         let slot = self.slot(number);
@@ -456,7 +457,7 @@ mod tests {
         send(&mut board, 20);
         let expected: Vec<u64> = [2, 4, 1].into_iter().chain(5..25).collect();
         assert_eq!(in_order_of_transmission(&board), expected);
-        // Once all that was out at the retransmission is gone, it is the ring again.
+        // Once all segments outstanding at the retransmission are gone, the order is that of the ring again.
         (0..4).for_each(|_| board.pop());
         assert_eq!(in_order_of_transmission(&board), (5..25).collect::<Vec<_>>());
         send(&mut board, 1);

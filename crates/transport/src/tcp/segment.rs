@@ -1,38 +1,37 @@
-//! A TCP segment as the endpoints hand it to each other: the header fields that steer a connection (RFC 9293, RFC 7323,
-//! RFC 2018) and the length of a payload that is never carried. Windows are already scaled; sequence numbers are those
-//! of the wire.
+//! A TCP segment between the endpoints: the header fields that control a connection (RFC 9293, RFC 7323, RFC 2018) and the
+//! length of the payload, which is not carried. Windows are already scaled; sequence numbers are those of the wire.
 
 /// The flags of a header that the endpoint uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u16);
 
 impl Flags {
-    /// None.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
     /// No more data from this side.
     pub const FIN: Flags = Flags(0x01);
     /// Opens a connection.
     pub const SYN: Flags = Flags(0x02);
-    /// The sender has nothing more to add for now: the receiver is to hand on what it has.
+    /// The sender has no more data for now: the receiver must pass its data to the application.
     pub const PSH: Flags = Flags(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
     /// A congestion mark has arrived (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
     /// The window has been reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
-    /// Accurate ECN (RFC 9768): with CWR and ECE one counter of three bits, of which it is the highest.
+    /// Accurate ECN (RFC 9768): the highest bit of a 3-bit counter, with CWR and ECE.
     pub const AE: Flags = Flags(0x100);
 
     /// Whether all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These flags and those of `other`.
+    /// These flags and the flags of `other`.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
-    /// The bits as they stand in the bytes 12 and 13 of the header, the low 12 of them.
+    /// The low 12 bits of bytes 12 and 13 of the header.
     pub const fn bits(self) -> u16 {
         self.0
     }
@@ -45,7 +44,7 @@ pub const MAX_SACK: usize = 3;
 const HEADERS: u32 = 40;
 /// Timestamps with their two bytes of padding (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// MSS, SACK-permitted, timestamps and window scale on a SYN, as Linux `tcp_syn_options` lays them out.
+/// MSS, SACK-permitted, timestamps and window scale on a SYN, in the layout of Linux `tcp_syn_options`.
 const SYN_OPTIONS: u32 = 20;
 
 /// The SACK blocks of a segment.
@@ -56,7 +55,7 @@ pub struct Sack {
 }
 
 impl PartialEq for Sack {
-    /// What stands behind the last block is left over from an earlier use.
+    /// Compares the blocks in use only; entries behind the last block are left from an earlier use.
     fn eq(&self, other: &Sack) -> bool {
         self.blocks() == other.blocks()
     }
@@ -69,17 +68,17 @@ impl Sack {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether there is none.
+    /// Whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes all blocks away.
+    /// Removes all blocks.
     pub fn clear(&mut self) {
         self.count = 0;
     }
 
-    /// Appends a block; what does not fit is left out.
+    /// Appends a block; a block beyond [`MAX_SACK`] is left out.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
             *block = (start, end);
@@ -88,27 +87,27 @@ impl Sack {
     }
 }
 
-/// The option of Accurate ECN (RFC 9768, section 3.2.3): how many payload bytes came with each codepoint, 24 bits of each
-/// counter, as they stand on the wire.
+/// The option of Accurate ECN (RFC 9768, section 3.2.3): payload bytes that arrived with each codepoint, 24 bits of each
+/// counter, in wire order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccEcnOption {
     bytes: [u8; 9],
-    /// 0 where there is no option; else 3 when ECT(0) goes first, 3 more when ECT(1) does, less the counters left out.
+    /// 0 without an option; otherwise the number of counters, plus 3 if ECT(1) is first.
     form: u8,
 }
 
-/// AccEcnOption that the option may hold.
+/// Number of counters that the option may hold.
 const COUNTERS: u8 = 3;
 /// Kinds of the option whose first counter is ECT(0), and ECT(1) (RFC 9768, section 5).
 const ACCURATE_KINDS: [u8; 2] = [172, 174];
-/// What a header holds beside its 20 bytes.
+/// Largest length of a header's options, besides its 20 bytes.
 const MOST_OPTIONS: u32 = 40;
 
 impl AccEcnOption {
     /// No option.
     pub const NONE: AccEcnOption = AccEcnOption { bytes: [0; 9], form: 0 };
 
-    /// All three counters.
+    /// An option with all three counters.
     pub fn new(ect0: u32, ce: u32, ect1: u32, ect1_first: bool) -> AccEcnOption {
         let order = if ect1_first { [ect1, ce, ect0] } else { [ect0, ce, ect1] };
         let mut bytes = [0; 9];
@@ -118,18 +117,18 @@ impl AccEcnOption {
         AccEcnOption { bytes, form: if ect1_first { 2 * COUNTERS } else { COUNTERS } }
     }
 
-    /// AccEcnOption that are there.
+    /// Number of counters in the option.
     fn count(self) -> u8 {
         if self.form > COUNTERS { self.form - COUNTERS } else { self.form }
     }
 
-    /// The counter of bytes with CE, if it is there: the second one in either order.
+    /// The counter of bytes with CE, the second one in either order; `None` if it is left out.
     pub fn ce(&self) -> Option<u32> {
         let [.., high, middle, low, _, _, _] = self.bytes;
         (self.count() >= 2).then(|| u32::from_be_bytes([0, high, middle, low]))
     }
 
-    /// Bytes that it takes with padding.
+    /// Length of the option in bytes, with padding.
     fn len(self) -> u32 {
         match self.count() {
             0 => 0,
@@ -138,7 +137,7 @@ impl AccEcnOption {
         }
     }
 
-    /// What of it fits into so many bytes: the last counters are left out first.
+    /// The option cut to at most `room` bytes: the last counters are left out first.
     fn within(self, room: u32) -> AccEcnOption {
         let mut fitting = self;
         while fitting.len() > room {
@@ -151,7 +150,7 @@ impl AccEcnOption {
         fitting
     }
 
-    /// The option as it stands in the header, without padding; empty where there is none.
+    /// The bytes of the option in the header, without padding; empty without an option.
     pub fn to_option(&self) -> Vec<u8> {
         let count = usize::from(self.count());
         if count == 0 {
@@ -173,9 +172,9 @@ pub struct Segment {
     pub ack: u32,
     /// Receive window in bytes, already scaled.
     pub window: u32,
-    /// The sender's clock, in its ticks.
+    /// Timestamp of the sender's clock, in its ticks.
     pub tsval: u32,
-    /// The echoed clock.
+    /// Timestamp of the peer that is echoed.
     pub tsecr: u32,
     /// Selective acknowledgements; read with [`Segment::sack`].
     pub sack: Sack,
@@ -183,7 +182,7 @@ pub struct Segment {
     pub len: u16,
     /// Header flags.
     pub flags: Flags,
-    /// Bytes counted by codepoint, where Accurate ECN is agreed on.
+    /// The option of Accurate ECN, if it is negotiated.
     pub counters: AccEcnOption,
 }
 
@@ -193,14 +192,13 @@ impl Segment {
         self.sack.blocks()
     }
 
-    /// Appends a SACK block; what does not fit is left out.
+    /// Appends a SACK block; a block beyond [`MAX_SACK`] is left out.
     pub fn push_sack(&mut self, start: u32, end: u32) {
         self.sack.push(start, end);
     }
 
-    /// Takes in the option of Accurate ECN as far as there is room beside timestamps and SACK blocks, and beside the payload
-    /// in a segment that holds `mss` bytes. For counters that `matter`, a third block makes room (Linux
-    /// `tcp_options_fit_accecn`).
+    /// Adds the option of Accurate ECN as far as there is room besides timestamps and SACK blocks, and besides the payload in a
+    /// segment of `mss` bytes. If the counters `matter`, a third block is removed to make room (Linux `tcp_options_fit_accecn`).
     pub fn add_counters(&mut self, counters: AccEcnOption, matter: bool, mss: u16) {
         if matter && self.sack.count == MAX_SACK as u8 {
             self.sack.count -= 1;
@@ -215,7 +213,7 @@ impl Segment {
         TIMESTAMPS + if self.sack.count == 0 { 0 } else { 4 + 8 * u32::from(self.sack.count) }
     }
 
-    /// How much sequence space it takes: payload, SYN and FIN.
+    /// Length in sequence space: payload, SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         u32::from(self.len) + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }
@@ -224,7 +222,7 @@ impl Segment {
     #[inline]
     pub fn packet_len(&self) -> u32 {
         if self.sack.count | self.counters.form == 0 && !self.flags.has(Flags::SYN) {
-            // As nearly all are.
+            // Nearly all segments are of this kind.
             return HEADERS + TIMESTAMPS + u32::from(self.len);
         }
         let options =

@@ -1,8 +1,8 @@
-//! The sending half of a connection: its state, and what is derived from it. What happens when an acknowledgement arrives is in
-//! `ack.rs`, the states of congestion and recovery in `recovery.rs`, the timers in `timers.rs`, what leaves in `transmit.rs`.
+//! The sending half of a connection: its state and derived values. `ack.rs` handles acknowledgements, `recovery.rs` congestion and
+//! recovery states, `timers.rs` the timers, `transmit.rs` the transmission of segments.
 //!
-//! Positions count sequence space from the SYN, which is 0; the first byte of data is 1. Times are microseconds, as the
-//! kernel's are.
+//! Positions count sequence space from the SYN, which is 0; the first byte of data is 1. Times are in microseconds, as in the
+//! kernel.
 
 use super::config::Config;
 use super::prr::Prr;
@@ -15,10 +15,10 @@ use super::written::Written;
 use weir_base::{Bytes, Clock, Random, Span, Time, WindowedMin};
 use weir_control::{Controller, Decision, Phase, Recovery, Start};
 
-/// For how long a smallest RTT counts (`tcp_min_rtt_wlen`).
+/// Time window of the smallest RTT (`tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
-/// What the one retransmission timer stands for (`icsk_pending`).
+/// The purpose for which the single retransmission timer is set (`icsk_pending`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
     Nothing,
@@ -32,17 +32,17 @@ pub(crate) enum Pending {
     ZeroWindow,
 }
 
-/// What may leave in answer to an acknowledgement (`enum tcp_queue` of `tcp_xmit_recovery`).
+/// The retransmissions that an acknowledgement allows (argument of `tcp_xmit_recovery`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rexmit {
     Nothing,
-    /// What is marked lost.
+    /// Segments that are marked lost.
     Lost,
-    /// F-RTO: new data first, what is lost only if there is none.
+    /// F-RTO: new data first, lost segments only if there is none.
     New,
 }
 
-/// A segment that a timer sends whatever the window says.
+/// A segment that a timer sends regardless of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forced {
     Nothing,
@@ -52,7 +52,7 @@ pub(crate) enum Forced {
     ProbeOld,
     /// New data as a probe.
     ProbeNew,
-    /// One byte of nothing below the window, to have the window told.
+    /// A segment without data below the window, which makes the peer advertise its window.
     ZeroWindow,
 }
 
@@ -77,16 +77,16 @@ pub(crate) struct Counters {
     pub(crate) marked: u64,
 }
 
-/// ECN, seen from the sender (RFC 3168, RFC 9768).
+/// ECN state of the sender (RFC 3168, RFC 9768).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EcnSender {
-    /// ECE tells of marks, and CWR answers.
+    /// Whether the peer reports marks by ECE, to which CWR is the answer.
     pub(crate) echoes: bool,
-    /// Counters tell of them.
+    /// Counters by which the peer reports marks; `None` without Accurate ECN.
     pub(crate) accecn: Option<super::accecn::SenderCounters>,
-    /// Marked packets and bytes that the controller is yet to be told of.
+    /// Marked packets and bytes that have yet to be reported to the controller.
     pub(crate) held: (u32, Bytes),
-    /// The next new segment carries CWR.
+    /// Whether the next new segment carries CWR.
     pub(crate) cwr_queued: bool,
 }
 
@@ -94,19 +94,19 @@ pub(crate) struct Sender {
     pub(crate) mss: u16,
     pub(crate) initial_window: u32,
     pub(crate) slow_start_after_idle: bool,
-    /// Whether selective acknowledgements tell what has arrived.
+    /// Whether selective acknowledgements are used.
     pub(crate) sack: bool,
-    /// Whether duplicates let new segments go before recovery (RFC 3042).
+    /// Whether duplicate acknowledgements allow new segments before recovery (RFC 3042).
     pub(crate) limited_transmit: bool,
     pub(crate) board: Scoreboard,
-    /// First position not acknowledged, and next to be sent for the first time.
+    /// First unacknowledged position, and the next position to be sent for the first time.
     pub(crate) una: u64,
     pub(crate) next: u64,
-    /// End of the last segment that was sent short (`snd_sml`).
+    /// End of the last segment sent with less than the MSS (`snd_sml`).
     pub(crate) short_end: u64,
     pub(crate) written: Written,
     pub(crate) fin_sent: bool,
-    /// The receiver's window and the largest it ever was.
+    /// The receiver's window, and its largest value so far.
     pub(crate) window: u32,
     pub(crate) max_window: u32,
     /// Sequence number (of the peer) of the last segment that updated the window (`snd_wl1`).
@@ -116,10 +116,10 @@ pub(crate) struct Sender {
     pub(crate) undo: Undo,
     pub(crate) prr: Prr,
     pub(crate) frto: bool,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub(crate) expirations: u32,
     pub(crate) window_probes: u32,
-    /// End of what was outstanding when a tail loss probe was sent; 0 if none is.
+    /// End of the outstanding data when a tail loss probe was sent; 0 if no probe is out.
     pub(crate) probe_end: u64,
     pub(crate) probe_is_copy: bool,
     pub(crate) rack: Rack,
@@ -131,7 +131,7 @@ pub(crate) struct Sender {
     pub(crate) known_blocks: [(u64, u64); 4],
     pub(crate) pending: Pending,
     pub(crate) deadline: Time,
-    /// The timer is to be set anew once it is known what leaves in answer to an acknowledgement.
+    /// Whether the timer must be set anew after the transmissions that answer an acknowledgement.
     pub(crate) timer_due: bool,
     pub(crate) rexmit: Rexmit,
     pub(crate) forced: Forced,
@@ -140,16 +140,16 @@ pub(crate) struct Sender {
     pub(crate) batch: super::batch::Batch,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
-    /// `last_sent` when the window was last taken back for idleness.
+    /// `last_sent` when the window was last reduced after an idle time.
     pub(crate) idle_since: Time,
     pub(crate) round_end: u64,
     pub(crate) ecn: EcnSender,
     pub(crate) counters: Counters,
     pub(crate) controller: Box<dyn Controller>,
-    /// The controller's window as of its last word, and what it is in segments.
+    /// The controller's window as of its last decision, in bytes and in segments.
     pub(crate) controller_window: Bytes,
     controller_segments: u32,
-    /// The controller's threshold as of its last word.
+    /// The controller's threshold as of its last decision.
     pub(crate) controller_threshold: Option<Bytes>,
     pub(crate) own_recovery: bool,
     pub(crate) wants_sent: bool,
@@ -157,13 +157,14 @@ pub(crate) struct Sender {
     pub(crate) random: Random,
     pub(crate) pacer: super::pacer::Pacer,
     pub(crate) sub_mss: super::sub_mss::SubMssPacing,
-    /// What its timestamps are taken from.
+    /// The clock of its timestamps.
     pub(crate) clock: Clock,
     pub(crate) buffer: super::buffer::SendBuffer,
 }
 
 impl Sender {
-    /// The sender of a connection that has just been established, with what the handshake took, in microseconds.
+    /// The sender of a connection that has just been established. `rtt` is the RTT of the handshake in microseconds; `None` if the
+    /// handshake gave no sample.
     pub(crate) fn new(config: &Config, written: Written, now: Time, window: u32, rtt: Option<u64>) -> Sender {
         let start = Start {
             now,
@@ -237,7 +238,7 @@ impl Sender {
         sender
     }
 
-    /// A controller that paces does so from its first segment.
+    /// Applies the controller's pacing rate from the first segment on.
     fn pace_from_start(&mut self) {
         let given = self.controller.pacing_rate();
         if given.is_some() {
@@ -245,17 +246,17 @@ impl Sender {
         }
     }
 
-    /// The window in segments: PRR's while a reduction is under way, else the controller's; never none.
+    /// The window in segments: PRR's window during a reduction, otherwise the controller's, which is at least one segment.
     pub(crate) fn cwnd(&self) -> u32 {
         if self.reducing() && !self.own_recovery { self.prr.cwnd() } else { self.controller_cwnd() }
     }
 
-    /// The controller's window in segments, as of its last word.
+    /// The controller's window in segments, as of its last decision.
     pub(crate) fn controller_cwnd(&self) -> u32 {
         self.controller_segments
     }
 
-    /// The controller has been told something: its decision is read again.
+    /// Reads the controller's decision again, after each call that may change it.
     pub(crate) fn read_window(&mut self) -> Decision {
         let decision = self.controller.decision();
         self.controller_threshold = decision.threshold;
@@ -265,7 +266,7 @@ impl Sender {
         decision
     }
 
-    /// The controller's window has changed: it is divided.
+    /// Takes a changed window of the controller and converts it into segments.
     fn take_window_over(&mut self, window: Bytes) {
         self.controller_window = window;
         let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
@@ -274,25 +275,25 @@ impl Sender {
         self.sub_mss.set_quantum(quantum, self.last_sent);
     }
 
-    /// Segments that leave at once where the window is below one.
+    /// Segments that leave together if the window is below one segment.
     fn quantum(&self) -> u32 {
         let quantum = self.controller.send_quantum().map_or(1, |bytes| bytes.get() / u64::from(self.mss));
         quantum.clamp(1, u64::from(u32::MAX)) as u32
     }
 
-    /// Whether the window is on its way down (`tcp_in_cwnd_reduction`).
+    /// Whether a window reduction is under way (`tcp_in_cwnd_reduction`).
     pub(crate) fn reducing(&self) -> bool {
         matches!(self.phase, Phase::Cwr | Phase::Recovery)
     }
 
     /// Whether the window is below the threshold (`tcp_in_slow_start`).
     pub(crate) fn in_slow_start(&self) -> bool {
-        // One segment more still fits below the threshold.
+        // The window with one more segment is still within the threshold.
         let more = (u64::from(self.cwnd()) + 1) * u64::from(self.mss);
         self.controller_threshold.is_some_and(|threshold| more <= threshold.get())
     }
 
-    /// Whether the window was what limited sending (`tcp_is_cwnd_limited`).
+    /// Whether the window limited sending (`tcp_is_cwnd_limited`).
     pub(crate) fn cwnd_limited(&self) -> bool {
         self.usage.limited || (self.in_slow_start() && self.cwnd() < 2 * self.usage.most_out)
     }
@@ -302,12 +303,12 @@ impl Sender {
         self.una + u64::from(self.window)
     }
 
-    /// The smallest RTT in microseconds; larger than any when there was none.
+    /// The smallest RTT in microseconds; `u32::MAX` before the first sample.
     pub(crate) fn least_rtt(&self) -> u64 {
         self.min_rtt.value().unwrap_or(u64::from(u32::MAX))
     }
 
-    /// A round-trip sample of the handshake.
+    /// Takes the RTT sample of the handshake, in microseconds.
     fn handshake_rtt(&mut self, now: Time, rtt: u64) {
         self.sample_min_rtt(now, rtt);
         self.rtt.sample(rtt, self.una, self.next);
@@ -315,7 +316,7 @@ impl Sender {
 
     #[inline(always)]
     pub(crate) fn sample_min_rtt(&mut self, now: Time, rtt: u64) {
-        // A sample of zero would stand for "never measured" in the kernel.
+        // A sample of zero would mean "never measured" in the kernel.
         self.min_rtt.update(MIN_RTT_WINDOW, now, rtt.max(1));
     }
 
@@ -341,18 +342,18 @@ impl Sender {
         }
     }
 
-    /// Whether all that was written and the FIN are acknowledged.
+    /// Whether all written data and the FIN are acknowledged.
     pub(crate) fn all_acknowledged(&self) -> bool {
         self.fin_sent && self.una == self.next
     }
 }
 
-/// Microseconds since the start, as `tcp_mstamp` counts them.
+/// Microseconds since the start, as in `tcp_mstamp`.
 pub(crate) fn micros(now: Time) -> u64 {
     now.as_nanos() / 1_000
 }
 
-/// The instant that is this microsecond.
+/// The instant of this microsecond.
 pub(crate) fn instant(micros: u64) -> Time {
     Time::ZERO + Span::from_micros(micros)
 }

@@ -1,4 +1,4 @@
-//! The sender's one timer (`icsk_retransmit_timer`): retransmission timeout, tail loss probe (RFC 8985, section 7), RACK's
+//! The sender's single timer (`icsk_retransmit_timer`): retransmission timeout, tail loss probe (RFC 8985, section 7), RACK's
 //! reordering window, and the zero-window probe.
 
 use super::jiffies::{self, JIFFY};
@@ -24,7 +24,7 @@ impl Sender {
         self.arm(Pending::Reorder, wait + TIMEOUT_MIN, now);
     }
 
-    /// A probe where one is due, else the retransmission timeout (`tcp_set_xmit_timer`).
+    /// Sets the timer for a probe if one may be sent, otherwise for the retransmission timeout (`tcp_set_xmit_timer`).
     #[inline(always)]
     pub(crate) fn set_timer(&mut self, now: Time) {
         if !self.schedule_probe(true, now) {
@@ -32,7 +32,7 @@ impl Sender {
         }
     }
 
-    /// The same, but where the end of a burst may set the timer again it is left to that.
+    /// The same, but leaves it to the end of the burst if that may set the timer again.
     #[inline(always)]
     pub(crate) fn set_timer_soon(&mut self, now: Time) {
         if self.sack && self.phase == Phase::Open && self.board.out() > 0 {
@@ -55,26 +55,26 @@ impl Sender {
         self.arm(Pending::Retransmit, wait, now);
     }
 
-    /// The timeout counted from when the oldest segment was sent (`tcp_rto_delta_us`).
+    /// Microseconds until the timeout, counted from the sending of the oldest segment (`tcp_rto_delta_us`).
     fn until_timeout(&self, now: Time) -> u64 {
         let sent_at = self.board.head().map_or(micros(now), |head| head.sent_at);
         (sent_at + self.rtt.rto()).saturating_sub(micros(now))
     }
 
-    /// Whether the phase allows of tail loss probes, which need SACK.
+    /// Whether the phase allows tail loss probes, which need SACK.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
         self.sack && matches!(self.phase, Phase::Open | Phase::Cwr)
     }
 
-    /// `tcp_schedule_loss_probe`; `advancing` when the timeout would start anew.
+    /// `tcp_schedule_loss_probe`; `advancing` says that the timeout would start anew. Returns whether the probe is scheduled.
     pub(crate) fn schedule_probe(&mut self, advancing: bool, now: Time) -> bool {
         if self.board.out() == 0 || !self.may_probe() {
             return false;
         }
         let mut wait = match self.rtt.srtt8() {
             0 => super::rto::RTO_INITIAL,
-            // Two round trips, and time for a delayed acknowledgement where a single segment is out.
+            // Two round trips, and time for a delayed acknowledgement if a single segment is out.
             srtt8 => (srtt8 >> 2) + if self.board.out() == 1 { self.rtt.least() } else { TIMEOUT_MIN },
         };
         let timeout = if advancing { self.rtt.rto() } else { self.until_timeout(now) };
@@ -85,7 +85,7 @@ impl Sender {
         true
     }
 
-    /// The deadline has come.
+    /// Handles the deadline if it has passed.
     pub(crate) fn on_timer(&mut self, now: Time) {
         if now < self.deadline {
             return;
@@ -116,7 +116,7 @@ impl Sender {
         self.arm(Pending::Retransmit, self.rtt.rto(), now);
     }
 
-    /// `tcp_send_loss_probe`: new data if there is some, else the newest segment again.
+    /// `tcp_send_loss_probe`: new data if it fits the window, otherwise the newest segment again.
     fn on_probe_timer(&mut self, now: Time) {
         self.pending = Pending::Probe;
         if self.probe_end != 0 || self.board.out() == 0 {
@@ -157,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// The window is too small for what is next and nothing is outstanding (`tcp_check_probe_timer`).
+    /// Sets the timer of the zero-window probe if nothing is outstanding and new data waits (`tcp_check_probe_timer`).
     pub(crate) fn guard_window(&mut self, now: Time) {
         if self.pending == Pending::Nothing && self.board.out() == 0 && self.has_new_data() {
             self.arm(Pending::ZeroWindow, self.rtt.rto().max(self.rtt.least()), now);

@@ -1,4 +1,4 @@
-//! What leaves: segments forced by a timer, then retransmissions in sequence order (`tcp_xmit_retransmit_queue`), then new data
+//! Transmission: segments forced by a timer, then retransmissions in sequence order (`tcp_xmit_retransmit_queue`), then new data
 //! (`tcp_write_xmit`), as far as the window, the receiver and the pacer allow.
 
 use super::batch::Next;
@@ -7,32 +7,32 @@ use super::sender::{Forced, Pending, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Phase, Restart, Signal};
 
-/// A segment below TCP holds what the pacing rate sends in a 1024th of a second (`sk_pacing_shift`).
+/// The data of 1/1024 second at the pacing rate may wait below TCP (`sk_pacing_shift`).
 const SMALL_QUEUE_SHIFT: u32 = 10;
 /// Largest amount that may wait below TCP (`tcp_limit_output_bytes`, 4 MiB).
 const LARGEST_SMALL_QUEUE: u64 = 4 << 20;
 /// IPv4 and TCP header with timestamps.
 const SEGMENT_HEADERS: u64 = 52;
 
-/// A segment of the sequence space that is to be put on the wire.
+/// A segment of the sequence space that leaves now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outgoing {
     pub(crate) start: u64,
     pub(crate) len: u16,
     pub(crate) fin: bool,
-    /// New data: it may carry ECT and CWR.
+    /// Whether it is new data, which may carry ECT and CWR.
     pub(crate) new: bool,
     pub(crate) cwr: bool,
     pub(crate) push: bool,
 }
 
 impl Sender {
-    /// Whether anything was written that has not been sent.
+    /// Whether written data or the FIN has not been sent yet.
     pub(crate) fn has_new_data(&self) -> bool {
         self.next < self.written.end || (self.written.closed && !self.fin_sent)
     }
 
-    /// Payload of the next new segment, and whether the FIN goes with it. `None`: nothing to send yet.
+    /// Payload bytes of the next new segment, and whether it carries the FIN; `None` if there is nothing to send yet.
     fn next_segment(&self) -> Option<(u16, bool)> {
         let left = self.written.beyond(self.next);
         if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.written.closed) {
@@ -41,7 +41,7 @@ impl Sender {
         if self.written.closed {
             return (!self.fin_sent).then_some((left as u16, true));
         }
-        // Nagle as Minshall changed it (`tcp_minshall_check`): a short segment waits only while another one is out.
+        // Nagle's algorithm with Minshall's change (`tcp_minshall_check`): a short segment waits only while another one is out.
         (left > 0 && self.una >= self.short_end).then_some((left as u16, false))
     }
 
@@ -50,8 +50,8 @@ impl Sender {
         self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) <= self.window_end())
     }
 
-    /// The host's queue takes nothing now: data that would leave stays unsent, and the window comes down (`tcp_enter_cwr` on
-    /// `NET_XMIT_DROP`). Answers whether there was such data.
+    /// The host's queue accepts no packet now: data that would leave stays unsent, and the window is reduced (`tcp_enter_cwr` on
+    /// `NET_XMIT_DROP`). Returns whether there was such data.
     pub(crate) fn refused(&mut self, now: Time) -> bool {
         let refused = self.would_send(now);
         if refused {
@@ -61,8 +61,8 @@ impl Sender {
         refused
     }
 
-    /// Segments of the window that are taken: those in flight, and before recovery those that duplicates tell of too, unless each of
-    /// them lets a new one go (limited transmit, RFC 3042).
+    /// Segments of the window in use: those in flight and, before recovery and without limited transmit (RFC 3042), also those
+    /// reported by duplicate acknowledgements.
     #[inline]
     fn occupied(&self) -> u32 {
         let in_flight = self.board.in_flight();
@@ -72,7 +72,7 @@ impl Sender {
         in_flight + self.board.sacked
     }
 
-    /// Whether [`Sender::poll`] would answer with data.
+    /// Whether [`Sender::poll`] would return data.
     fn would_send(&mut self, now: Time) -> bool {
         if self.written.endless {
             self.fill_buffer();
@@ -83,8 +83,8 @@ impl Sender {
         forced || (room && (lost || self.next_fits()))
     }
 
-    /// How many bytes of its data may wait below TCP, so that the host's queue holds no more of them than it needs
-    /// (`tcp_small_queue_check`): what the pacing rate sends in a 1024th of a second, two segments at least.
+    /// Bytes of this connection that may wait below TCP, so that the host's queue stays short (`tcp_small_queue_check`): the data of
+    /// 1/1024 second at the pacing rate, at least two segments.
     pub(crate) fn small_queue(&self) -> u64 {
         let rate = self.pacer.rate().map_or(0, |rate| rate.bits_per_sec() / 8);
         let least = 2 * (u64::from(self.mss) + SEGMENT_HEADERS);
@@ -94,7 +94,7 @@ impl Sender {
     /// The next segment that may leave now.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
-        // As at the receiving end of a flow, after every segment.
+        // The usual case at the receiving end of a flow, after every segment.
         if self.at_rest() {
             self.note_starvation();
             return None;
@@ -127,7 +127,7 @@ impl Sender {
         outgoing
     }
 
-    /// What comes before new data.
+    /// The next forced segment or retransmission, which go before new data.
     #[inline(never)]
     fn poll_first(&mut self, now: Time) -> Option<Outgoing> {
         if self.forced != Forced::Nothing
@@ -159,7 +159,7 @@ impl Sender {
         self.sub_mss.is_at_work()
     }
 
-    /// When new data may leave, as far as the pacer and a window below one segment go.
+    /// Earliest departure time of new data under the pacer and a window below one segment.
     #[inline]
     pub(crate) fn new_data_ready_at(&self) -> Time {
         let ready = self.pacer.ready_at();
@@ -169,7 +169,7 @@ impl Sender {
         ready.max(self.sub_mss.next_at(self.rtt.srtt8(), self.mss, self.controller_window))
     }
 
-    /// When the pacer lets something go that nothing else holds back.
+    /// `ready`, the time at which the pacer allows a segment; [`Time::NEVER`] if the window or a lack of data holds it back.
     pub(crate) fn held_until(&self, ready: Time) -> Time {
         let room = self.occupied() < self.cwnd();
         let waiting = self.rexmit == Rexmit::Lost || self.next_fits() || self.written.endless;
@@ -267,7 +267,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// A new segment has left: begins a batch, if others like it may follow.
+    /// Begins a batch behind a new segment that has just left, if others like it may follow.
     #[inline(always)]
     fn begin_batch(&mut self) {
         let alike =
@@ -330,7 +330,7 @@ impl Sender {
             self.short_end = self.next;
         }
         self.fin_sent |= fin;
-        // Where a probe may be due, the end of the burst sets the timer.
+        // If a probe may be due, the end of the burst sets the timer.
         if (idle || self.pending == Pending::Probe) && !self.may_probe() {
             self.rearm_timeout(now);
         }
@@ -338,7 +338,7 @@ impl Sender {
         self.sub_mss.on_sent(now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
-        // The end of what was written (`tcp_mark_push`); trains of segments (GSO), whose ends carry PSH too, are not modelled.
+        // The end of the written data (`tcp_mark_push`). Trains of segments (GSO), whose ends also carry PSH, are not modelled.
         let push = self.next >= self.written.end && !self.written.endless;
         Outgoing { start, len, fin, new: true, cwr, push }
     }
@@ -350,7 +350,7 @@ impl Sender {
         self.read_window();
     }
 
-    /// Nothing more may leave for now: the window is judged and the probe set (end of `tcp_write_xmit`).
+    /// Ends a burst when no more segments may leave: validates the window and schedules the probe (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
         self.batch.end();
         let is_full = self.board.in_flight() >= self.cwnd();
@@ -373,7 +373,7 @@ impl Sender {
         }
     }
 
-    /// There is less to send than the window would allow (`tcp_rate_check_app_limited`).
+    /// Notes if there is less data than the window allows (`tcp_rate_check_app_limited`).
     #[inline]
     fn note_starvation(&mut self) {
         let starved = self.written.beyond(self.next) < u64::from(self.mss);
@@ -410,11 +410,11 @@ impl Sender {
         }
     }
 
-    /// The window falls back after idleness (`tcp_slow_start_after_idle_check`).
+    /// Reduces the window after an idle time (`tcp_slow_start_after_idle_check`).
     fn restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         let rto = Span::from_micros(self.rtt.rto());
-        // A window below one segment is idle on its own account.
+        // A window below one segment causes idle times by itself.
         if !self.slow_start_after_idle
             || self.own_recovery
             || self.is_sub_mss()

@@ -1,21 +1,21 @@
-//! Undoing a reduction that proves wrong (`tcp_may_undo`): either every retransmission was reported as a duplicate (DSACK, RFC
+//! The undo of an unnecessary reduction (`tcp_may_undo`): either every retransmission was reported as a duplicate (DSACK, RFC
 //! 3708), or an acknowledgement echoes a timestamp from before the first retransmission (Eifel, RFC 3522).
 
-/// What is remembered of the last reduction.
+/// State of the last reduction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Undo {
-    /// First position not acknowledged when the reduction began; `None` when nothing can be undone.
+    /// First unacknowledged position when the reduction began; `None` if nothing can be undone.
     pub(crate) marker: Option<u64>,
-    /// Retransmissions not yet reported as duplicates; `None` while there was none.
+    /// Retransmissions not yet reported as duplicates; `None` before the first retransmission.
     pub(crate) retrans: Option<u32>,
-    /// Timestamp of the first retransmission of this episode.
+    /// Timestamp of the first retransmission of this episode; `None` before it.
     pub(crate) stamp: Option<u32>,
-    /// Whether the reduction was an answer to loss: one that ECN asked for stays.
+    /// Whether the reduction was a reaction to loss. A reduction by ECN is not undone.
     pub(crate) reversible: bool,
 }
 
 impl Undo {
-    /// A reduction begins (`tcp_init_undo`): so many retransmissions are out already.
+    /// A reduction begins (`tcp_init_undo`); `retrans` retransmissions are already out.
     pub(crate) fn begin(&mut self, una: u64, retrans: u32) {
         self.marker = Some(una);
         self.retrans = (retrans > 0).then_some(retrans);
@@ -27,7 +27,7 @@ impl Undo {
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// A duplicate was reported that ends here.
+    /// A duplicate of `segments` segments that ends at position `end` was reported.
     pub(crate) fn on_duplicate(&mut self, end: u64, segments: u32) {
         if let (Some(marker), Some(retrans)) = (self.marker, &mut self.retrans)
             && end > marker
@@ -36,23 +36,23 @@ impl Undo {
         }
     }
 
-    /// Every retransmission has been reported as a duplicate.
+    /// Whether every retransmission has been reported as a duplicate.
     pub(crate) fn all_duplicates(&self) -> bool {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// The acknowledgement was caused by an original, or nothing was retransmitted (`tcp_packet_delayed`).
+    /// Whether an original segment caused the acknowledgement, or nothing was retransmitted (`tcp_packet_delayed`).
     pub(crate) fn original_arrived(&self, echoed: u32) -> bool {
         self.stamp.is_none_or(|stamp| before(echoed, stamp))
     }
 
-    /// The reduction was a mistake (`tcp_may_undo`).
+    /// Whether the reduction was unnecessary (`tcp_may_undo`).
     pub(crate) fn may(&self, echoed: u32) -> bool {
         self.marker.is_some() && (self.retrans == Some(0) || self.original_arrived(echoed))
     }
 }
 
-/// Whether an echoed tick is earlier than another; 0 echoes nothing.
+/// Whether an echoed tick is earlier than `tick`; an echo of 0 is none.
 pub(crate) fn before(echoed: u32, tick: u32) -> bool {
     echoed != 0 && (echoed.wrapping_sub(tick) as i32) < 0
 }

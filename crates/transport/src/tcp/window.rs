@@ -1,6 +1,6 @@
-//! The receive window (`tcp_grow_window`, `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `__tcp_select_window`): what of the receive
-//! buffer is free, less the memory that buffers cost beside their payload. It opens with the first segments as far as the
-//! buffer allows, and the buffer grows with what the application reads in a round trip. The application reads at once, so only
+//! The receive window (`tcp_grow_window`, `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `__tcp_select_window`): the free part of the
+//! receive buffer, minus the memory of buffers besides their payload. It opens with the first segments as far as the buffer allows,
+//! and the buffer grows with the data that the application reads in a round trip. The application reads at once, so only
 //! out-of-order data takes room.
 
 use super::config::Config;
@@ -9,7 +9,7 @@ use weir_base::{Clock, Span, Time};
 
 /// Memory of an MTU-sized buffer: a page fragment of 2 KiB and a `sk_buff`.
 const TRUE_SIZE: u64 = 2304;
-/// Payload in 256 bytes of memory before the first segment tells (`TCP_DEFAULT_SCALING_RATIO`).
+/// Payload in 256 bytes of memory, assumed before the first segment (`TCP_DEFAULT_SCALING_RATIO`).
 const FIRST_RATIO: u64 = 128;
 /// Bits of that ratio (`TCP_RMEM_TO_WIN_SCALE`).
 const RATIO_SHIFT: u32 = 8;
@@ -19,7 +19,7 @@ const UNSCALED: u64 = 65_535;
 const SMALL: u64 = 128;
 /// Timestamps, which the MSS of a SYN does not count.
 const OPTIONS: u64 = 12;
-/// What is taken to be read in a round trip at first, in segments (`TCP_INIT_CWND`).
+/// Data assumed to be read in the first round trip, in segments (`TCP_INIT_CWND`).
 const FIRST_READ: u64 = 10;
 /// Largest shift (RFC 7323, section 2.3).
 const MOST_SCALE: u32 = 14;
@@ -34,22 +34,22 @@ pub(crate) struct ReceiveWindow {
     ratio: u64,
     /// Payload that the buffer holds (`window_clamp`).
     clamp: u64,
-    /// Of that, what data that comes in order may open the window to: beside what waits to be read.
+    /// Largest limit that in-order data may open the window to: `clamp` without the memory of data that waits to be read.
     clamp_in_order: u64,
-    /// Largest window that may be told now (`rcv_ssthresh`).
+    /// Largest window that may be advertised now (`rcv_ssthresh`).
     limit: u64,
-    /// Right edge as told to the peer: it never moves back (RFC 9293, section 3.8.6.2.1).
+    /// Advertised right edge; it never moves back (RFC 9293, section 3.8.6.2.1).
     edge: u64,
-    /// The window as told last (`rcv_wnd`).
+    /// The last advertised window (`rcv_wnd`).
     told: u64,
     scale: u32,
     scales: bool,
     autotunes: bool,
-    /// What was read in the last round trip, and where and when the next measurement began (`rcvq_space`).
+    /// Bytes read in the last round trip, and position and time at which the present measurement began (`rcvq_space`).
     read: u64,
     read_from: u64,
     measured_from: u64,
-    /// Eight times the RTT that the receiver sees, microseconds; 0 before the first sample.
+    /// Eight times the RTT measured by the receiver, in microseconds; 0 before the first sample.
     rtt8: u64,
     last_echo: u32,
 }
@@ -87,12 +87,12 @@ impl ReceiveWindow {
         self.clamp_in_order = clamp.min(self.payload(self.buffer.saturating_sub(TRUE_SIZE)));
     }
 
-    /// Payload that so much memory holds (`tcp_win_from_space`).
+    /// Payload bytes that fit into `memory` bytes of memory (`tcp_win_from_space`).
     fn payload(&self, memory: u64) -> u64 {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
-    /// The window of a SYN: whole segments, of which the one that answers knows that they carry timestamps
+    /// The window of a SYN, in whole segments. Only the answering side knows that segments carry timestamps
     /// (`tcp_select_initial_window`).
     pub(crate) fn of_syn(&mut self, next: u64, answers: bool) -> u32 {
         let segment = if answers { self.mss } else { self.mss + OPTIONS };
@@ -104,14 +104,14 @@ impl ReceiveWindow {
         self.limit.min(UNSCALED) as u32
     }
 
-    /// The connection is established (`tcp_init_buffer_space`): one segment is kept back, and the first round trip begins.
+    /// The connection is established (`tcp_init_buffer_space`): one segment is reserved, and the first round trip begins.
     pub(crate) fn begin(&mut self, now: Time) {
         self.limit = self.limit.min(self.clamp.saturating_sub(self.mss).max(2 * self.mss));
         self.read = self.limit.min(self.told).min(FIRST_READ * self.mss).max(1);
         self.measured_from = micros(now);
     }
 
-    /// A segment longer than any before shows how much of the memory is payload (`tcp_measure_rcv_mss`).
+    /// Updates the ratio of payload to memory by a segment longer than any before (`tcp_measure_rcv_mss`).
     pub(crate) fn measure(&mut self, len: u64) {
         let ratio = ((len.min(TRUE_SIZE) << RATIO_SHIFT) / TRUE_SIZE).max(1);
         if ratio == self.ratio {
@@ -120,7 +120,7 @@ impl ReceiveWindow {
         self.ratio = ratio;
         let before = self.clamp;
         self.set_clamp(self.payload(self.buffer));
-        // As `tcp_set_window_clamp` has it.
+        // As in `tcp_set_window_clamp`.
         self.limit = if self.clamp < before {
             self.limit.min(self.clamp)
         } else {
@@ -129,16 +129,16 @@ impl ReceiveWindow {
         self.read = self.read.min(self.clamp).max(1);
     }
 
-    /// The window to tell when `next` is expected and `held` bytes wait out of order.
+    /// The window to advertise when `next` is expected and `held` bytes wait out of order, in bytes.
     pub(crate) fn tell(&mut self, next: u64, held: u64) -> u32 {
         let free = self.payload(self.buffer).saturating_sub(held).min(self.limit);
         let offered = self.offered(next);
         let window = if self.scales {
-            // Told in units of the scale, rounded up.
+            // Advertised in units of the scale, rounded up.
             let below = (1 << self.scale) - 1;
             (free.max(offered) + below) & !below
         } else {
-            // Whole segments, and a new number only when there is one more (`__tcp_select_window`).
+            // Whole segments, and a new value only if there is one more segment (`__tcp_select_window`).
             let stays = offered <= free && offered + self.mss > free;
             let free = if stays { offered } else { free / self.mss * self.mss };
             free.max(offered)
@@ -149,26 +149,26 @@ impl ReceiveWindow {
         window as u32
     }
 
-    /// The window as told last.
+    /// The last advertised window.
     pub(crate) fn told(&self) -> u32 {
         self.told as u32
     }
 
-    /// First position beyond what was offered.
+    /// First position beyond the advertised window.
     pub(crate) fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// What was offered beyond `next`.
+    /// Bytes of the advertised window beyond `next`.
     pub(crate) fn offered(&self, next: u64) -> u64 {
         self.edge.saturating_sub(next)
     }
 
-    /// Data has come: the window opens by two segments while the buffer has room. What is in order waits to be read beside
-    /// the `held` bytes out of order. Answers whether it did, which is worth an acknowledgement (`tcp_grow_window`).
+    /// Data has arrived: the window opens by two segments while the buffer has room. In-order data waits to be read, besides the
+    /// `held` bytes out of order. Returns whether the window has opened, which demands an acknowledgement (`tcp_grow_window`).
     #[inline]
     pub(crate) fn open(&mut self, len: u64, held: u64, in_order: bool) -> bool {
-        // Nearly always it is open already.
+        // In nearly all cases it is open already.
         if in_order && self.limit >= self.clamp_in_order {
             return false;
         }
@@ -182,8 +182,8 @@ impl ReceiveWindow {
         true
     }
 
-    /// The echo of a timestamp on a full segment tells the receiver's RTT (`tcp_rcv_rtt_measure_ts`): the smallest, or a mean
-    /// of larger ones (`tcp_rcv_rtt_update`).
+    /// Samples the receiver's RTT by the echoed timestamp of a full segment (`tcp_rcv_rtt_measure_ts`). A smaller sample replaces
+    /// the RTT, a larger one is averaged (`tcp_rcv_rtt_update`).
     #[inline(always)]
     pub(crate) fn sample_rtt(&mut self, echo: u32, clock: &Clock, now: Time) {
         if echo == 0 || echo == self.last_echo {
@@ -198,13 +198,13 @@ impl ReceiveWindow {
         self.rtt8 = if smaller { sample << 3 } else { self.rtt8 - (self.rtt8 >> 3) + sample };
     }
 
-    /// Eight times the receiver's RTT in microseconds, 0 before a sample.
+    /// Eight times the receiver's RTT in microseconds; 0 before the first sample.
     pub(crate) fn rtt8(&self) -> u64 {
         self.rtt8
     }
 
-    /// The application has read up to `next`: once a round trip the buffer grows to hold twice what came in it, and as
-    /// much more as the rate has grown (`tcp_rcv_space_adjust`). `beyond` is how far out-of-order data reaches.
+    /// The application has read up to `next`. Once a round trip, the buffer grows to twice the data of that round trip, plus the
+    /// growth of the rate (`tcp_rcv_space_adjust`). `beyond` is the extent of out-of-order data beyond `next`, in bytes.
     #[inline(always)]
     pub(crate) fn autotune(&mut self, next: u64, beyond: u64, now: Time) {
         let at = micros(now);
@@ -218,7 +218,7 @@ impl ReceiveWindow {
         (self.read_from, self.measured_from) = (next, at);
     }
 
-    /// Data has come out of order, reaching so far `beyond`: the buffer has to hold it too.
+    /// Out-of-order data has arrived, which extends `beyond` bytes: the buffer must hold it too.
     pub(crate) fn hold(&mut self, beyond: u64) {
         self.grow(self.read, beyond);
     }
@@ -240,7 +240,7 @@ impl ReceiveWindow {
     }
 }
 
-/// The scale that lets 16 bits tell the largest window (`tcp_select_initial_window`).
+/// The scale with which 16 bits express the largest window (`tcp_select_initial_window`).
 fn scale(most: u64) -> u32 {
     (0..MOST_SCALE).find(|scale| most >> scale <= UNSCALED).unwrap_or(MOST_SCALE)
 }
@@ -256,7 +256,7 @@ mod tests {
         ReceiveWindow::new(&config)
     }
 
-    /// A server's, when the connection is established.
+    /// The window of a server when the connection is established.
     fn begun(start: u64, most: u64) -> ReceiveWindow {
         let mut window = window(start, most);
         window.of_syn(1, true);
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_first_segments_open_the_window_to_what_the_buffer_holds() {
-        // Told by Linux 6.18 after each of the first segments, in units of 128.
+        // As advertised by Linux 6.18 after each of the first segments, in units of 128.
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);
         let mut told = vec![];

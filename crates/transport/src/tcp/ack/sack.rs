@@ -1,4 +1,4 @@
-//! What SACK blocks report: RFC 2018, and RFC 2883 for duplicates, as Linux `tcp_sacktag_write_queue` takes them in.
+//! The processing of SACK blocks (RFC 2018, and RFC 2883 for duplicates) as in Linux `tcp_sacktag_write_queue`.
 
 use super::super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::super::sender::{Sender, micros};
@@ -7,7 +7,7 @@ use weir_base::Time;
 use weir_control::Phase;
 
 impl Sender {
-    /// Marks what the SACK blocks report (`tcp_sacktag_write_queue`).
+    /// Marks the segments that the SACK blocks report (`tcp_sacktag_write_queue`).
     pub(super) fn take_sack(
         &mut self,
         arrival: &Arrival<'_>,
@@ -46,7 +46,7 @@ impl Sender {
         }
     }
 
-    /// Reads a DSACK out of the first block (`tcp_check_dsack`, `tcp_dsack_seen`).
+    /// Reads a DSACK from the first block and returns whether it is one (`tcp_check_dsack`, `tcp_dsack_seen`).
     fn take_dsack(&mut self, arrival: &Arrival<'_>, prior_una: u64, effects: &mut Effects) -> bool {
         let (start, end) = arrival.sack[0];
         let inside = arrival.sack.get(1).is_some_and(|next| end <= next.1 && start >= next.0);
@@ -64,7 +64,7 @@ impl Sender {
             effects.dsack_of_probe = true;
         }
         self.dsacked += segments;
-        // More duplicates than were retransmitted: the network made them.
+        // There are more duplicates than retransmissions: the network duplicates packets.
         if self.dsacked > self.counters.retransmitted {
             return false;
         }

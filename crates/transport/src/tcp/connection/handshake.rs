@@ -34,15 +34,15 @@ impl Connection {
                 self.establish(segment, now);
                 self.handshake.answer_due = true;
             }
-            // Our SYN-ACK was lost, or what answered it.
+            // Our SYN-ACK was lost, or the answer to it.
             State::SynReceived if segment.seq == self.peer_sequence => self.handshake.send_due = true,
             State::Established if segment.seq == self.peer_sequence => self.receiver.ack_due = true,
             _ => {}
         }
     }
 
-    /// What is agreed on with a client that asks with these flags: Accurate ECN where both know it, else RFC 3168 (RFC 9768,
-    /// section 3.1).
+    /// The feedback agreed on with a client whose SYN has these flags: Accurate ECN if both ends support it, otherwise RFC 3168
+    /// (RFC 9768, section 3.1); `None` without ECN.
     fn grant(&self, asked: Flags) -> Option<Feedback> {
         let classic = Flags::ECE.with(Flags::CWR);
         match self.config.feedback {
@@ -52,7 +52,7 @@ impl Connection {
         }
     }
 
-    /// What a server has agreed to that answers with these flags (RFC 9768, table 2).
+    /// The feedback that a server has agreed to, by the flags of its SYN-ACK (RFC 9768, table 2); `None` without ECN.
     fn granted(&self, answer: Flags) -> Option<Feedback> {
         let asked_accurately = self.config.feedback == Feedback::Accurate;
         match accecn::ace_of(answer) {
@@ -76,11 +76,11 @@ impl Connection {
         sender.ecn.echoes = self.agreed.is_some() && !accurate;
         self.receiver.feedback = self.agreed;
         if accurate {
-            // The acknowledgement that ends the handshake tells of the SYN-ACK's mark.
+            // The acknowledgement that ends the handshake reports a mark of the SYN-ACK.
             let ends = !segment.flags.has(Flags::SYN) && segment.len == 0;
             let told_of_mark = ends && accecn::ace_of(segment.flags) == accecn::handshake_ace(Ecn::Ce);
             sender.ecn.accecn = Some(SenderCounters::after(told_of_mark));
-            // What a server is opened with is the SYN, and no SYN is counted.
+            // A server is opened by the SYN, which is not counted.
             let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
             self.receiver.accecn = Some(ReceiverCounters::after(counted));
         }
@@ -89,7 +89,7 @@ impl Connection {
         self.sender = Some(sender);
     }
 
-    /// The time of the handshake or, if it had to be repeated, what the echoed timestamp tells.
+    /// The RTT of the handshake in microseconds or, after a retransmission, the RTT by the echoed timestamp; `None` without an echo.
     fn handshake_rtt(&self, segment: &Segment, now: Time) -> Option<u64> {
         match self.handshake.first_sent {
             Some(sent) if self.handshake.attempts == 1 => Some(micros(now) - micros(sent)),
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// A segment of the handshake, or what says what was so before the last segment came.
+    /// A segment of the handshake, or an acknowledgement of the state before the last segment.
     #[cold]
     pub(super) fn transmit_first(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
         if self.handshake.send_due {
@@ -137,7 +137,7 @@ impl Connection {
                 None => Flags::NONE,
             });
         } else if self.config.ecn && self.handshake.attempts <= 2 {
-            // Given up after a lost SYN, as a box on the way may not know ECN (RFC 3168, section 6.1.1.1).
+            // ECN is given up after a lost SYN, since a middlebox may not support it (RFC 3168, section 6.1.1.1).
             flags = flags.with(Flags::ECE).with(Flags::CWR);
             if self.config.feedback == Feedback::Accurate {
                 flags = flags.with(Flags::AE);

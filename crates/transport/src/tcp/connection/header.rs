@@ -1,5 +1,4 @@
-//! What stands in the header of a segment that leaves: the sender's position and all that the receiver has to say, and the
-//! codepoint of its packet.
+//! The header of an outgoing segment, with the sender's position and the receiver's fields, and the codepoint of its packet.
 
 use super::super::segment::{AccEcnOption, Flags, Segment};
 use super::super::transmit::Outgoing;
@@ -8,9 +7,8 @@ use weir_base::{Ecn, Time};
 use weir_control::{Codepoint, Feedback};
 
 impl Connection {
-    /// The codepoint of packets that are no new data: capable where the feedback tells of marks on all packets, as Linux
-    /// has it for controllers that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5) and for Accurate ECN
-    /// (`tcp_ecn_send`).
+    /// The codepoint of packets without new data: capable if the feedback reports marks on all packets, as in Linux for controllers
+    /// that need ECN (`TCP_CONG_NEEDS_ECN`; RFC 8257, section 3.5) and for Accurate ECN (`tcp_ecn_send`).
     pub(super) fn control_codepoint(&self) -> Ecn {
         match self.agreed {
             Some(Feedback::Dctcp | Feedback::Accurate) => self.config.codepoint.as_ecn(),
@@ -18,8 +16,8 @@ impl Connection {
         }
     }
 
-    /// The codepoint of new data. ECT(1) promises an answer to each mark, which the fallback to RFC 3168 cannot give (RFC 9331,
-    /// section 4.3).
+    /// The codepoint of new data. ECT(1) promises a reaction to each mark, which is impossible after the fallback to RFC 3168
+    /// (RFC 9331, section 4.3).
     fn data_codepoint(&self) -> Ecn {
         match (self.agreed, self.config.codepoint) {
             (None, _) => Ecn::NotEct,
@@ -30,7 +28,7 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement without data.
+    /// Writes an acknowledgement without data.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, segment: &mut Segment, now: Time) {
         let next = self.sender.as_deref().map_or(1, |sender| sender.next);
@@ -60,8 +58,8 @@ impl Connection {
         codepoint
     }
 
-    /// The same for a segment that follows another one in a batch: all is as it was with that one, unless the receiver has had
-    /// something of its own to say in it.
+    /// The same for a segment that follows another one in a batch: it has the same header except for its position and PSH, unless
+    /// the first one carried reports of the receiver.
     #[inline(always)]
     pub(super) fn put_next_on_wire(&mut self, outgoing: Outgoing, segment: &mut Segment, now: Time) -> Ecn {
         let Some((first, codepoint)) = &self.first_of_batch else {
@@ -75,20 +73,20 @@ impl Connection {
         *codepoint
     }
 
-    /// Writes a segment at a position of ours that leaves now, with all that the receiver has to say.
+    /// Writes a segment at a position of this side that leaves now, with the receiver's fields.
     #[inline(always)]
     fn fill(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
         self.compose(segment, start, len, flags, now);
         self.receiver.on_ack_sent();
     }
 
-    /// Writes a segment at a position of ours.
+    /// Writes a segment at a position of this side.
     #[inline(always)]
     pub(super) fn compose(&mut self, segment: &mut Segment, start: u64, len: u16, flags: Flags, now: Time) {
         let receiver = &mut self.receiver;
         let peer = self.peer_sequence;
         let echo = receiver.echo();
-        // All fields are named, since an earlier segment may stand there.
+        // All fields are named, since `segment` may hold an earlier segment.
         let Segment { seq, ack, window, tsval, tsecr, sack, len: payload, flags: bits, counters } = segment;
         *seq = wire(start, self.config.initial_sequence);
         *ack = wire(receiver.next, peer);

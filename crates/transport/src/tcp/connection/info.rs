@@ -1,4 +1,4 @@
-//! What is recorded of a connection.
+//! The recorded state of a connection.
 
 use super::Connection;
 use crate::endpoint::Sample;
@@ -6,16 +6,16 @@ use std::ops::Deref;
 use weir_base::{Bytes, Span};
 use weir_control::{Controller, Phase};
 
-/// What is to be told of a connection (compare `struct tcp_info`).
+/// The state of a connection (compare `struct tcp_info`).
 #[derive(Debug, Clone)]
 pub struct Info {
-    /// What every transport tells of its sending side.
+    /// The state that every transport has.
     pub sample: Sample,
-    /// What the sender is doing.
+    /// The phase of the sender.
     pub phase: Phase,
     /// Recoveries entered without a timeout.
     pub recoveries: u64,
-    /// Reductions taken back.
+    /// Reductions that were undone.
     pub undos: u64,
     /// Tail loss probes sent.
     pub probes: u64,
@@ -25,7 +25,7 @@ pub struct Info {
     pub reordering: u32,
     /// Segments delivered.
     pub delivered: u64,
-    /// Segments known to have been marked, as the controller was told (`tcpi_delivered_ce`).
+    /// Segments known to be marked, as reported to the controller (`tcpi_delivered_ce`).
     pub delivered_ce: u64,
 }
 
@@ -37,12 +37,12 @@ impl Deref for Info {
 }
 
 impl Connection {
-    /// The controller, once the connection is open.
+    /// The controller; `None` before the connection is open.
     pub fn controller(&self) -> Option<&dyn Controller> {
         self.sender.as_deref().map(|sender| &*sender.controller)
     }
 
-    /// Timeouts, recoveries and undone reductions so far: cheap enough to be asked after every segment.
+    /// Numbers of timeouts, recoveries and undone reductions so far. Cheap enough for a call after every segment.
     #[inline]
     pub fn counts(&self) -> [u64; 3] {
         self.sender.as_deref().map_or([0; 3], |sender| {
@@ -50,7 +50,7 @@ impl Connection {
         })
     }
 
-    /// The state to be recorded, once the connection is open.
+    /// The state to be recorded; `None` before the connection is open.
     pub fn info(&self) -> Option<Info> {
         let sender = self.sender.as_deref()?;
         let mss = u64::from(sender.mss);
