@@ -3,7 +3,7 @@
 use super::content::Content;
 use super::pacer::Pacer;
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{Holes, Sender};
 use super::wire::{DATA_HEADER, Header};
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::guide::Guide;
@@ -83,6 +83,11 @@ impl Connection {
     /// The same connection with each message beginning in a packet of its own.
     pub(crate) fn with_messages_apart(self) -> Connection {
         Connection { sender: self.sender.with_messages_apart(), ..self }
+    }
+
+    /// The same, with this use of the numbers of holes in acknowledgements.
+    pub(crate) fn with_holes(self, holes: Holes) -> Connection {
+        Connection { sender: self.sender.with_holes(holes), ..self }
     }
 
     fn own(&self) -> Own {
@@ -178,8 +183,9 @@ impl Endpoint for Connection {
             Header::Fin { number, sequence } if self.state == State::Open => {
                 self.receiver.arrived(number, sequence, 0, &[], true);
             }
-            Header::Ack { echo, ack, .. } if self.state == State::Open => {
+            Header::Ack { echo, ack, hole } if self.state == State::Open => {
                 self.sender.acknowledged(echo, ack, now);
+                self.sender.hole(hole, echo);
                 if let Some(content) = &mut self.content {
                     content.forget(self.sender.settled_to());
                 }

@@ -4,8 +4,8 @@
 //!
 //! Every transmission has a packet number of its own, which acknowledgements echo, so that the acknowledgement of a retransmission
 //! differs from the original's. The source leaves the following rules open; these are our choices. Each data packet is acknowledged
-//! at once. A transmission is lost when three later ones were echoed, or when its timeout (RFC 6298) has passed. Lost segments are
-//! retransmitted before new data, within the same rate. There is no flow control: the rate is the only limit.
+//! at once. A transmission is lost when three later ones were echoed (`holes` has two other readings), or when its timeout (RFC 6298) has
+//! passed. Lost segments are retransmitted before new data, within the same rate. There is no flow control: the rate is the only limit.
 
 mod connection;
 mod content;
@@ -21,6 +21,7 @@ use crate::{End, Endpoint, Setup, Transport};
 use connection::Connection;
 use pacer::Pacer;
 use schemars::JsonSchema;
+pub use sender::Holes;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::{Ecn, Random, Rate};
 use weir_coord::scheme;
@@ -62,6 +63,9 @@ pub struct Parameters {
     pub burst: u32,
     /// Whether each message, a frame of an ensemble, begins in a packet of its own. Otherwise a packet may hold parts of two messages.
     pub messages_apart: bool,
+    /// What the sender does with the number of the first missing segment in an acknowledgement: "unused" (three later packets must be
+    /// echoed), "once" (it is retransmitted when the first of them is) or "each" (with each acknowledgement that names it).
+    pub holes: Holes,
 }
 
 impl Default for Parameters {
@@ -77,6 +81,7 @@ impl Default for Parameters {
             jitter: 0.0,
             burst: 1,
             messages_apart: false,
+            holes: Holes::default(),
         }
     }
 }
@@ -142,7 +147,8 @@ impl Transport for Parameters {
             let packet = setup.mtu.get() as u32;
             let pacer =
                 Pacer::new(self.jitter, self.burst, Random::stream_of(setup.seed, "pacer", setup.flow));
-            let connection = Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn);
+            let connection =
+                Connection::new(guide, pacer, packet, setup.ip_header, setup.ecn).with_holes(self.holes);
             End::Other(Box::new(if self.messages_apart {
                 connection.with_messages_apart()
             } else {
