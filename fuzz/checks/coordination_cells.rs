@@ -1,11 +1,11 @@
-//! Whatever flows write, a table never panics, no flow changes another one's cells, and every aggregate that is kept equals
+//! Whatever flows write, a table never panics, no flow changes the cells of another, and every stored aggregate equals the
 //! one computed from the cells.
 
 use weir_coord::cell::{Cell, GENERAL};
 use weir_coord::header::Operation;
 use weir_coord::{Function, Table};
 
-/// Writes and reads a table by bytes.
+/// Writes and reads a table; the bytes are the operations.
 pub(crate) fn check(bytes: &[u8]) {
     let mut table = Table::default();
     let mut expected = vec![[None::<u32>; 128]; GENERAL];

@@ -1,4 +1,4 @@
-//! Whatever an administrator writes, it is a configuration that an aggregation point can be made of, or an error.
+//! Whatever an administrator writes is a configuration from which an aggregation point can be made, or an error.
 
 use weir_coord::{Config, Point};
 

@@ -1,5 +1,5 @@
-//! Whatever passes an aggregation point, it neither panics nor changes more than the header, and its checksum stays right; an
-//! endpoint takes or leaves whatever header reaches it.
+//! Whatever packet passes an aggregation point, the point neither panics nor changes more than the header, and the checksum
+//! stays right. An endpoint accepts or refuses any header without a panic.
 
 use core::net::{IpAddr, Ipv4Addr};
 use weir_base::{Span, Time};
@@ -37,7 +37,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     if sum == 0xffff { 0xffff } else { !(sum as u16) }
 }
 
-/// Drives an aggregation point and an endpoint by bytes.
+/// Drives an aggregation point and an endpoint; the bytes are the packets.
 pub(crate) fn check(bytes: &[u8]) {
     let config = Config::from_toml(CONFIG).expect("the configuration is right");
     let mut point = Point::new(&config, 1, 1).expect("the configuration is right");

@@ -1,4 +1,4 @@
-//! Whatever a host puts on its wire, the live engine reads the frame or leaves it, and marking it keeps its checksum right.
+//! Whatever frame a host sends, the live engine reads or ignores it, and marking a packet keeps its checksum right.
 
 /// Examines a frame.
 pub(crate) fn check(data: &[u8]) {

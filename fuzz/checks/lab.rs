@@ -1,10 +1,10 @@
-//! Whatever a lab file holds, reading it ends with a lab that reads back to the same runs, or with diagnostics that each have a
-//! place and a suggestion and that no terminal obeys.
+//! Whatever a lab file holds, reading it gives a lab that reads back to the same runs, or diagnostics. Each of these has a
+//! place and a suggestion, and no control characters for a terminal.
 
 use std::path::Path;
 use weir_plan::Lab;
 
-/// Trees of more runs are not spelled out twice: they are as sound, and cost only time.
+/// Trees of more runs are not compared: they would only take more time.
 const MOST_RUNS: u64 = 64;
 
 /// Reads a text as a lab.

@@ -1,6 +1,6 @@
-//! Whatever lies in a run's folder, reading its records ends with records or with an error. The first byte says which file the
-//! others are; the rest of the folder is that of a sound run. The list of the tables is made to agree with what they hold:
-//! otherwise checksums would keep everything from the reader but the list itself.
+//! Whatever a run's folder holds, reading its records gives records or an error. The first byte chooses a file, and the other
+//! bytes are its contents; the other files are those of a sound run. The list of the tables gets the length and checksum of
+//! the chosen file: otherwise the reader would refuse every file but the list.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use weir_record::{FlowSample, LinkSample, ParquetRecorder, Recorder, Records};
 /// The list of a run's tables.
 const LIST: &str = "records.json";
 
-/// A sound run, written once: its files by name, and what each holds.
+/// A sound run, written once: the name and contents of each of its files.
 fn sound() -> &'static [(String, Vec<u8>)] {
     static SOUND: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     SOUND.get_or_init(|| {
@@ -32,7 +32,7 @@ fn sound() -> &'static [(String, Vec<u8>)] {
     })
 }
 
-/// The list, with this table as it is now.
+/// The list, with length and checksum of these bytes of a table.
 fn listed(list: &[u8], table: &str, bytes: &[u8]) -> Vec<u8> {
     let mut list: Value = serde_json::from_slice(list).expect("a sound list");
     let entry = &mut list["tables"][table.trim_end_matches(".parquet")];
@@ -41,7 +41,7 @@ fn listed(list: &[u8], table: &str, bytes: &[u8]) -> Vec<u8> {
     serde_json::to_vec(&list).expect("a list")
 }
 
-/// Reads a run of which one file is this.
+/// Reads a run in which `data` replaces one file.
 pub(crate) fn check(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let files = sound();

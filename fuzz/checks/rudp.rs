@@ -1,18 +1,18 @@
-//! Whatever arrives at either end of a CP-RUDP stream, nothing panics, no end sends without end, and what is read is a beginning of
-//! what was written.
+//! Whatever packets arrive at either end of a CP-RUDP stream, nothing panics, no end sends forever, and the bytes read are a
+//! prefix of those written.
 
 use weir_base::{Ecn, Span, Time};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
-/// Two ends, what is under way to each, and what the second has read.
+/// Two ends, the packets under way to each, and the bytes written at the first and read at the second.
 struct Pair {
     ends: [Box<dyn Endpoint>; 2],
     pipes: [Vec<Vec<u8>>; 2],
     written: Vec<u8>,
     read: Vec<u8>,
-    /// Whether anything has arrived that neither end has sent.
+    /// Whether bytes have arrived that neither end has sent.
     forged: bool,
     now: Time,
 }
@@ -59,7 +59,7 @@ impl Pair {
     }
 }
 
-/// Drives two ends by bytes. Each step is a byte that says what happens, one for how much, and as many bytes as that says.
+/// Drives two ends. A step is a byte for its kind, a byte for its amount, and as many bytes as that.
 pub(crate) fn check(data: &[u8]) {
     let mut pair = Pair::new(data.first().is_some_and(|first| first & 128 != 0));
     pair.ends[0].open(pair.now);
@@ -70,7 +70,7 @@ pub(crate) fn check(data: &[u8]) {
         let (bytes, after) = after.split_at(usize::from(*much).min(after.len()));
         rest = after;
         match what >> 1 & 7 {
-            // What is under way arrives, in order or the other way about, or all but the first.
+            // The packets under way arrive in order, in reverse order, or without the first.
             0 => std::mem::take(&mut pair.pipes[to]).into_iter().for_each(|packet| pair.deliver(to, packet)),
             1 => {
                 let packets = std::mem::take(&mut pair.pipes[to]);
@@ -80,7 +80,7 @@ pub(crate) fn check(data: &[u8]) {
                 let packets = std::mem::take(&mut pair.pipes[to]);
                 packets.into_iter().skip(1).for_each(|packet| pair.deliver(to, packet));
             }
-            // A packet arrives with some of its bytes changed, or bytes that are none.
+            // A packet arrives with some of its bytes changed; or bytes arrive that are no packet.
             3 => {
                 pair.forged = true;
                 let mut packet = pair.pipes[to].first().cloned().unwrap_or_default();

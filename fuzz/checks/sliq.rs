@@ -1,5 +1,5 @@
-//! Whatever arrives at either end of a SLIQ connection, nothing panics, no end sends without end, and what is read as a packet is
-//! written the same.
+//! Whatever arrives at either end of a SLIQ connection, nothing panics and no end sends forever; bytes that are read as a
+//! packet are written as the same bytes.
 
 use weir_base::{Bytes, Ecn, Span, Time};
 use weir_transport::sliq::wire::{Frame, Header};
@@ -8,7 +8,7 @@ use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stre
 /// Two ends with a stream under a deadline, and packets between them.
 struct Pair {
     ends: [End; 2],
-    /// What is under way to each.
+    /// The packets under way to each end.
     pipes: [Vec<Datagram>; 2],
     /// The first bytes of a packet that was sent: the mark and the connection.
     known: Vec<u8>,
@@ -53,7 +53,7 @@ impl Pair {
     }
 }
 
-/// Reads bytes as a packet.
+/// Reads bytes as a packet, and writes the packet as the same bytes.
 fn packet(data: &[u8]) {
     let mut written = Vec::new();
     let Some((header, mut rest)) = Header::read(data) else { return };
@@ -68,7 +68,7 @@ fn packet(data: &[u8]) {
     assert_eq!(written, data[..data.len() - rest.len()]);
 }
 
-/// Drives two ends by bytes. Each step is a byte that says what happens, one for how much, and as many bytes as that says.
+/// Drives two ends. A step is a byte for its kind, a byte for its amount, and as many bytes as that.
 pub(crate) fn check(data: &[u8]) {
     packet(data);
     let mut pair = Pair::new();
@@ -80,14 +80,14 @@ pub(crate) fn check(data: &[u8]) {
         let (bytes, after) = after.split_at(usize::from(*much).min(after.len()));
         rest = after;
         match what >> 1 & 7 {
-            // What is under way arrives, or is lost.
+            // The packets under way arrive, or are lost.
             0 | 1 => {
                 for datagram in std::mem::take(&mut pair.pipes[to]) {
                     pair.deliver(to, datagram);
                 }
             }
             2 => pair.pipes[to].clear(),
-            // Bytes arrive, as they are, and as a packet of this connection.
+            // Bytes arrive as they are, or as a packet of this connection.
             3 => pair.deliver(to, Datagram { head: bytes.to_vec(), zeros: u32::from(*much) }),
             4 | 5 => {
                 let head = [&pair.known[..], bytes].concat();

@@ -1,5 +1,5 @@
-//! Whatever reaches the connections of a UDP socket, nothing panics and nothing is sent without end; who has not shown its key gets no
-//! more than it has sent, and what was not written is not read.
+//! Whatever reaches the connections of a UDP socket, nothing panics and no host sends forever; a host without the right key
+//! gets no more bytes than it has sent, and no bytes are read that were not written.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use weir_transport::sliq::link::{Link, LinkSetup};
 use weir_transport::sliq::{FastStart, Parameters};
 use weir_transport::{Endpoint, Message, Stream};
 
-/// Who takes part: two hosts and a stranger.
+/// The participants: two hosts and a stranger.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const STRANGER: usize = 2;
 const CONNECTION: u32 = 7;
-/// All that is ever written.
+/// All bytes that are ever written.
 const WRITTEN: u8 = b'w';
 
 fn address(who: usize) -> SocketAddr {
@@ -41,19 +41,19 @@ fn controllers() -> Vec<weir_control::Config> {
     vec![weir_control::Config::Cubic(Default::default())]
 }
 
-/// A client's connection to a server, and what is under way.
+/// A client's connection to a server, and the packets under way.
 struct Hosts {
     hosts: [Host; 2],
     link: usize,
-    /// To whom, from whom, and what.
+    /// Receiver, sender and bytes of each packet.
     pipe: VecDeque<(usize, usize, Vec<u8>)>,
-    /// Bytes that the stranger has sent and got.
+    /// Bytes that the stranger has sent and received.
     stranger: [usize; 2],
     now: Time,
 }
 
 impl Hosts {
-    /// With `coordinated` the connection is a flow of an application.
+    /// A new connection; with `coordinated`, it is a flow of an application.
     fn new(coordinated: bool) -> Hosts {
         let identity = coordinated.then_some(Identity { flow: 0, key: None, epoch: 0 });
         let accepts = Accepts {
@@ -80,7 +80,7 @@ impl Hosts {
         Hosts { hosts, link, pipe: VecDeque::new(), stranger: [0; 2], now: Time::ZERO }
     }
 
-    /// Has both hosts send what they have to send.
+    /// Lets both hosts send all their waiting packets.
     fn send(&mut self) {
         for from in [CLIENT, SERVER] {
             let host = &mut self.hosts[from];
@@ -113,7 +113,7 @@ impl Hosts {
         if from == STRANGER {
             self.stranger[0] += packet.len();
         }
-        // Routers may mark any of them.
+        // Routers may mark any packet.
         let ecn = if self.now.as_nanos().is_multiple_of(3) { Ecn::Ce } else { Ecn::Ect0 };
         self.hosts[to].receive(address(from), &mut packet, ecn, self.now);
     }
@@ -128,7 +128,7 @@ impl Hosts {
     }
 }
 
-/// Drives them by bytes. Each step is a byte that says what happens, one for how much, and as many bytes as that says.
+/// Drives both hosts. A step is a byte for its kind, a byte for its amount, and as many bytes as that.
 pub(crate) fn check(data: &[u8]) {
     [false, true].map(Hosts::new).into_iter().for_each(|hosts| drive(hosts, data));
 }

@@ -1,5 +1,5 @@
-//! Whatever the other host of a transfer says, it is a message that reads back to itself, or an error; and the names that are taken stay in
-//! their folder.
+//! Whatever the other host of a transfer sends is a message that reads back to itself, or an error; accepted names of files
+//! stay in their folder.
 
 use weir_circuit::transfer::{Message, check_name, part_name};
 

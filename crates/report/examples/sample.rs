@@ -1,4 +1,4 @@
-//! Writes the tests' made-up lab as a report, to look at while working on the pages:
+//! Writes a report of the tests' made-up lab, for work on the pages:
 //! `cargo run -p weir-report --example sample -- FOLDER [RUNS]`.
 
 #[path = "../tests/sample/mod.rs"]

@@ -1,5 +1,5 @@
-//! What an engine measured of itself, in words for a page: lateness, load, settings. Its keys are the engine's own and
-//! carry their units; nothing here knows any of them.
+//! An engine's measurements of itself, in words for a page: lateness, load, settings. The keys are the engine's own and
+//! carry their units; this file knows none of them.
 
 use crate::number::{count, number};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use weir_engine::Audit;
 /// Names and their values.
 pub(crate) type Facts = Vec<(String, String)>;
 
-/// All of it. What is short stands on its own; what is nested deeper (settings of each host) comes second.
+/// All facts in two lists: the short ones, then those that are nested deeper (settings of each host).
 pub(crate) fn facts(environment: &Map<String, Value>) -> (Facts, Facts) {
     let (mut short, mut long) = (Vec::new(), Vec::new());
     for (key, value) in environment {
@@ -27,7 +27,7 @@ pub(crate) fn facts(environment: &Map<String, Value>) -> (Facts, Facts) {
     (short, long)
 }
 
-/// Members of an object with the same value told once, under all their names.
+/// The members of an object as text; members with the same value are joined under all their names.
 fn gathered(of: &Map<String, Value>) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     for (key, value) in of {
@@ -62,7 +62,7 @@ fn words(key: &str) -> String {
     key.replace('_', " ")
 }
 
-/// Where all packets went.
+/// Where all packets ended, in words.
 pub(crate) fn audit(audit: &Audit) -> String {
     let some = |number: u64, what: &str| {
         if number > 0 { format!(", {} {what}", count(number)) } else { String::new() }

@@ -1,15 +1,15 @@
-//! What changes within a run: the links' schedules and outages, and groups that start late or stop early. Plots mark it.
+//! Changes within a run, which plots mark: the links' schedules and outages, and groups that start late or stop early.
 
 use crate::model::Event;
 use weir_base::Span;
 use weir_plan::{Change, Link, Run};
 
-/// Most events that are marked; more would hide what they mark.
+/// Most events that are marked; more would hide the plot.
 const MOST: usize = 40;
-/// What starts earlier has started with the run: within twice the usual jitter of starts.
+/// Groups that start before this start with the run: it is twice the usual jitter of starts.
 const AT_ONCE: Span = Span::from_millis(200);
 
-/// The events of a run, by time; none where there are too many to mark.
+/// The events of a run, sorted by time; empty if there are more than [`MOST`].
 pub(crate) fn events(run: &Run) -> Vec<Event> {
     let mut events: Vec<Event> = run.instrumented_links().flat_map(|(_, link)| of_link(link)).collect();
     for (group, about) in
@@ -44,7 +44,7 @@ fn of_link(link: &Link) -> Vec<Event> {
     link.schedule.iter().map(change).chain(link.outages.iter().flat_map(outage)).collect()
 }
 
-/// What a change sets.
+/// The settings that a change makes, in words.
 fn words(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     match (&change.trace, change.rate) {

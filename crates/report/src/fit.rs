@@ -1,4 +1,4 @@
-//! Text that is to fit: cut, cut so that it stays apart from others, and broken into lines.
+//! Fits text into a width: cuts it, cuts several texts so that they stay distinct, and breaks it into lines.
 
 use weir_base::terminal::printable_line;
 
@@ -47,8 +47,8 @@ pub fn folded(words: &str, indent: usize, width: usize) -> String {
     text
 }
 
-/// Texts in at most `width` characters each, so that those that differ still do: where their beginnings are the same, their
-/// ends are kept.
+/// Cuts texts to at most `width` characters each, so that different texts stay different: texts with the same beginning keep
+/// their ends.
 pub fn cut_apart(texts: &[&str], width: usize) -> Vec<String> {
     let beginnings: Vec<String> = texts.iter().map(|text| cut(text, width)).collect();
     let clash = |cuts: &[String], at: usize| {
@@ -62,7 +62,7 @@ pub fn cut_apart(texts: &[&str], width: usize) -> Vec<String> {
     let ends: Vec<String> = (0..texts.len())
         .map(|at| if clash(&beginnings, at) { end(texts[at]) } else { beginnings[at].clone() })
         .collect();
-    // What differs in the middle alone is numbered.
+    // Texts that differ only in the middle are numbered.
     let number = |at: usize| {
         let mut different: Vec<&str> = Vec::new();
         texts.iter().for_each(|text| {

@@ -1,5 +1,5 @@
-//! Writing a report folder so that it is never half written: every file appears whole, pages after what they need,
-//! `index.html` last. The pages that an earlier report left and this one does not have go at the end.
+//! Writes a report folder so that it is never half written: every file appears whole, pages after the files that they need,
+//! `index.html` last. Pages of an earlier report that this one does not have are removed at the end.
 
 use crate::{ReportError, WriteError};
 use std::collections::HashSet;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_engine::write_below;
 
-/// The folders below `report/` whose files are those of single runs.
+/// The folders below `report/` with the files of single runs.
 const RUN_FOLDERS: [&str; 5] = ["sim", "live", "both", "pages", "series"];
 
-/// A report folder being written.
+/// A report folder that is being written.
 pub struct Folder {
     root: PathBuf,
     written: Mutex<HashSet<PathBuf>>,
@@ -35,7 +35,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes the pages of runs that are no longer there.
+    /// Removes the pages of single runs that this report has not written.
     pub fn sweep(&self) -> Result<(), ReportError> {
         for kind in RUN_FOLDERS {
             let folder = self.root.join("report").join(kind);

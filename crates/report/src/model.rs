@@ -1,22 +1,22 @@
-//! What the pages are made from: plain numbers, already computed. [`crate::source`] fills it from a result folder; the
-//! pages read nothing else. Units stand in the names, as they do in `summary.json`; whatever was not measured is `None`.
+//! The data of the pages: plain numbers, already computed. [`crate::source`] fills it from a result folder; the pages read
+//! nothing else. Names carry the unit, as in `summary.json`; a value that was not measured is `None`.
 
 use weir_base::Ecn;
 use weir_record::compare::Compared;
 use weir_record::{Distribution, FlowSummary, StationSummary};
 
-/// Runs whose pages are kept in one piece, in a large lab.
+/// Number of runs whose pages share one file in a large lab.
 pub(crate) const PIECE: usize = 100;
 
-/// What was judged: the rows, and the names of the reference and of what is compared with it.
+/// A comparison: its rows, and the names of the reference and of the results compared with it.
 pub type Judged<'a> = (&'a Compared, [&'a str; 2]);
 
-/// A lab and all that was measured in it, but for the time series.
+/// A lab and all measurements of its runs, without the time series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lab {
     /// The lab's name.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// Its purpose, in a sentence.
     pub title: Option<String>,
     /// Its network as a drawing with the links' properties below it: HTML.
     pub network: String,
@@ -26,30 +26,30 @@ pub struct Lab {
     pub version: String,
     /// Names of the tree's levels, outermost first.
     pub levels: Vec<String>,
-    /// Names of the traffic groups in the order of their colours; where it is empty, that of their appearance.
+    /// Names of the traffic groups in the order of their colours; if empty, they are in the order of their appearance.
     pub groups: Vec<String>,
-    /// How many runs the tree has in all, on all engines; more than there are while it runs, and where some failed.
+    /// Number of runs in the tree, on all engines; more than the length of `runs` while the lab runs, and if some failed.
     pub planned: usize,
-    /// Whether it is still running: runs have no pages yet.
+    /// Whether the lab is still running: its runs have no pages yet.
     pub growing: bool,
     /// The runs in the order of the tree; those of one cell stand together, one for each engine and repeat.
     pub runs: Vec<RunNumbers>,
-    /// Two metrics against each other, where the lab asks for it.
+    /// Plots of two metrics against each other, if the lab asks for them.
     pub scatters: Vec<Scatter>,
-    /// Whether every metric of the registry stands in a file beside the pages, for the comparison to load.
+    /// Whether a file beside the pages holds every metric of the registry, for the comparison to load.
     pub has_columns: bool,
-    /// How far the simulator agrees with the live engine, where both ran; the live engine is the reference.
+    /// Comparison of the simulator with the live engine, the reference; `None` unless both ran.
     pub agreement: Option<Compared>,
 }
 
 /// Two metrics of each run against each other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scatter {
-    /// What stands above it.
+    /// Its title.
     pub title: String,
-    /// What goes along and what goes up, each with its unit.
+    /// Titles of the horizontal and the vertical axis, each with its unit.
     pub axes: [String; 2],
-    /// What has a colour each.
+    /// Labels of the points' colours.
     pub labels: Vec<String>,
     /// A plot for each choice on the other levels.
     pub panels: Vec<Panel>,
@@ -58,7 +58,7 @@ pub struct Scatter {
 /// One plot of several that have the same axes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Panel {
-    /// What was chosen on the other levels.
+    /// The choices on the other levels.
     pub place: String,
     /// For each label, a point for each repeat.
     pub clouds: Vec<Vec<(f64, f64)>>,
@@ -69,23 +69,23 @@ pub struct Panel {
 pub struct RunNumbers {
     /// The run's stable name, the same in both engines.
     pub id: String,
-    /// Its place in the plan's tree of runs, the same in both engines.
+    /// Its index in the plan's tree of runs, the same in both engines.
     pub number: usize,
     /// `sim` or `live`.
     pub engine: String,
-    /// What it chose on each level, in the order of [`Lab::levels`].
+    /// The label chosen on each level, in the order of [`Lab::levels`].
     pub params: Vec<String>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
     /// Seed of its random streams.
     pub seed: u64,
-    /// How long it ran.
+    /// Length of the run.
     pub duration_s: f64,
-    /// What was cut off before its metrics were computed.
+    /// Length of the warm-up, which its metrics leave out.
     pub warmup_s: f64,
     /// Links of the lab, in the order of the plan.
     pub links: Vec<LinkNumbers>,
-    /// The link whose queue the run's sentence is about: an index into `links`.
+    /// Index in `links` of the link whose queue the run's own metrics describe.
     pub bottleneck: Option<usize>,
     /// Stations at routers, in the order of the lab.
     pub stations: Vec<StationSummary>,
@@ -99,34 +99,34 @@ pub struct RunNumbers {
     pub rate_ratio: Option<f64>,
     /// Mean window of a flow of the first group over that of a flow of the second.
     pub window_ratio: Option<f64>,
-    /// The whole run and its named windows; empty where the lab names none.
+    /// The whole run and its named windows; empty if the lab names none.
     pub windows: Vec<WindowNumbers>,
-    /// Why its numbers should not be trusted; empty when they can be.
+    /// Reasons not to trust its numbers; empty if there are none.
     pub invalid: Vec<String>,
-    /// What a reader should know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// Where all packets went, in words.
+    /// Where all packets ended, in words.
     pub audit: Option<String>,
-    /// What the engine measured of itself: names and values.
+    /// The engine's measurements of itself: names and values.
     pub environment: Vec<(String, String)>,
-    /// More of that, which few will want to read: settings of each host.
+    /// Settings of each host, in more detail than most readers need: names and values.
     pub settings: Vec<(String, String)>,
 }
 
-/// What a run did in one of its windows; the whole run, after its warm-up, is the first of them.
+/// Numbers of a run in one of its windows. The first of them is the whole run after its warm-up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WindowNumbers {
-    /// Its name; none is the whole run.
+    /// Its name; `None` is the whole run.
     pub name: Option<String>,
-    /// Where it begins and ends, in seconds from the start of the run.
+    /// Its begin and end, in seconds from the start of the run.
     pub span_s: [f64; 2],
-    /// What each link did in it, those that carried nothing left out.
+    /// Values of each link that carried packets in it.
     pub links: Vec<WindowOf>,
-    /// What each group did in it.
+    /// Values of each group.
     pub groups: Vec<WindowOf>,
 }
 
-/// What a link or a group did in a window: each value in the place of its metric in [`crate::windows`].
+/// Values of a link or a group in a window, in the order of the metrics in [`crate::windows`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WindowOf {
     /// Its name.
@@ -135,37 +135,37 @@ pub struct WindowOf {
     pub values: Vec<Option<f64>>,
 }
 
-/// What a link and its queue did.
+/// Numbers of a link and its queue.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkNumbers {
     /// Its name.
     pub name: String,
-    /// The queue before it, as the lab names it.
+    /// Its queue discipline, as the lab names it.
     pub queue: String,
-    /// The delay that the queue aims at, for an AQM that has such a target.
+    /// Target delay of the queue; `None` if its AQM has no target.
     pub target_ms: Option<f64>,
-    /// The groups whose data cross it.
+    /// Names of the groups whose data crosses it.
     pub carries: Vec<String>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
-    /// What it could have sent, mean over the window.
+    /// Its mean capacity over the window.
     pub capacity_mbps: Option<f64>,
-    /// What happened to all packets.
+    /// Numbers of all its packets.
     pub packets: PacketNumbers,
-    /// Why the queue dropped packets: because it was full, as a signal of the AQM, and because the AQM was overloaded.
+    /// Packets that the queue dropped because it was full, as a signal of the AQM, and because the AQM was overloaded.
     pub drop_reasons: [u64; 3],
-    /// The probabilities that its AQM set, in percent: of drops, and of marks.
+    /// Drop probability and mark probability of its AQM, in percent.
     pub probabilities: [Option<Distribution>; 2],
-    /// Lost by the link itself.
+    /// Packets that the link itself lost.
     pub lost: u64,
-    /// What happened to the packets of each ECN codepoint on arrival; only codepoints that were seen.
+    /// Numbers of the packets of each ECN codepoint on arrival; only codepoints that were seen.
     pub classes: Vec<(Ecn, PacketNumbers)>,
 }
 
-/// What happened at a link to all packets, or to those of one ECN codepoint.
+/// Numbers of all packets at a link, or of those of one ECN codepoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PacketNumbers {
-    /// Share of what the link could have sent that these packets took.
+    /// Share of the link's capacity that these packets used.
     pub utilisation_percent: Option<f64>,
     /// Sojourn times.
     pub delay_ms: Option<Distribution>,
@@ -173,65 +173,65 @@ pub struct PacketNumbers {
     pub arrived: u64,
     /// Packets that the queue dropped.
     pub dropped: u64,
-    /// The same as a share of those that left it or were dropped.
+    /// Dropped packets as a share of those that left the queue or were dropped.
     pub dropped_percent: Option<f64>,
-    /// Packets that left the queue with its mark.
+    /// Packets that the queue marked.
     pub marked: u64,
-    /// The same as a share of those that left it or were dropped, and could be marked.
+    /// Marked packets as a share of the ECN-capable packets that left the queue or were dropped.
     pub marked_percent: Option<f64>,
 }
 
-/// What a traffic group did, all its flows together.
+/// Numbers of a traffic group, over all its flows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupNumbers {
     /// Its name.
     pub name: String,
-    /// Its congestion controller; none for datagrams that follow none.
+    /// Name of its congestion controller; `None` for datagrams without one.
     pub controller: Option<String>,
-    /// `tcp`, `udp`.
+    /// Its transport: `tcp`, `udp`, ...
     pub transport: String,
-    /// How many flows it has.
+    /// Number of its flows.
     pub flows: usize,
-    /// What the receiving applications read.
+    /// Its goodput.
     pub goodput_mbps: Option<f64>,
-    /// The link with the least capacity of those that its data cross.
+    /// Name of the link with the least capacity among those that its data crosses.
     pub link: Option<String>,
-    /// What its applications read, as a part of what that link could have sent in the window.
+    /// Bytes that its applications read, as a share of that link's capacity in the window.
     pub share_percent: Option<f64>,
-    /// What a flow of it has over the mean of all that it competes with, where coordinated flows are among these; 1 is a fair share.
+    /// Throughput of one of its flows over the mean of all competing flows; 1 is a fair share. `None` if none is coordinated.
     pub flowshare: Option<f64>,
-    /// Standard deviation of its throughput over the mean, there.
+    /// Standard deviation over mean of its throughput; `None` if no competing flow is coordinated.
     pub variation: Option<f64>,
-    /// RTT per segment, originals only.
+    /// RTT of each segment, without retransmitted ones.
     pub rtt_ms: Option<Distribution>,
-    /// What of it is no queue's.
+    /// The part of the RTT that no queue adds: the base RTT.
     pub base_rtt_ms: Option<f64>,
     /// Mean congestion window of a flow, in segments.
     pub window_segments: Option<f64>,
-    /// Segments that were retransmitted.
+    /// Number of retransmitted segments.
     pub retransmissions: Option<u64>,
-    /// Of all data segments, the part that had been sent before.
+    /// Retransmitted segments as a share of all data segments.
     pub retransmitted_percent: Option<f64>,
     /// Mean time from start to completion of the flows that completed.
     pub completion_s: Option<f64>,
-    /// What its applications waited for, where they did.
+    /// Waiting times of its applications; empty if they had none.
     pub waits: Vec<WaitNumbers>,
 }
 
-/// Flows that completed, requests or echoes that were answered, frames, or what belongs to ensembles.
+/// Waiting times for one kind of thing: completed flows, answered requests or echoes, frames, or parts of ensembles.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitNumbers {
-    /// Which of them: `flows`, `requests`, `frames`, `echoes`, `ensembles’ frames`, `asynchrony`, `stalls`.
+    /// The kind: `flows`, `requests`, `frames`, `echoes`, `ensembles’ frames`, `asynchrony`, `stalls`.
     pub what: String,
     /// The unit of the times.
     pub unit: String,
-    /// How long they took; none when none of them ended.
+    /// Their durations; `None` if none of them ended.
     pub times: Option<Distribution>,
-    /// How many of them a second, of requests; of ensembles' frames, how many ensembles.
+    /// Requests per second; for ensembles' frames, ensembles per second; `None` for other kinds.
     pub per_second: Option<f64>,
-    /// Frames on time.
+    /// Share of frames on time.
     pub on_time_percent: Option<f64>,
-    /// Frames that never were whole, or echoes without an answer.
+    /// Share of frames that never were whole, or of echoes without an answer.
     pub lost_percent: Option<f64>,
 }
 
@@ -248,7 +248,8 @@ impl Lab {
         engines
     }
 
-    /// The names of all traffic groups, in order of appearance: a group's colour is its place here.
+    /// The names of all traffic groups: those of `groups`, then others in order of appearance. A group's index here is that of
+    /// its colour.
     pub fn group_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.groups.iter().map(String::as_str).collect();
         for group in self.runs.iter().flat_map(|run| &run.groups) {
@@ -259,35 +260,35 @@ impl Lab {
         names
     }
 
-    /// How many runs it has, those that are still to come counted.
+    /// Number of its runs, unfinished ones included.
     pub fn size(&self) -> usize {
         self.planned.max(self.runs.len())
     }
 
-    /// Whether it has so many runs that their pages are kept in pieces of many rather than in files of their own.
+    /// Whether it has so many runs that their pages share files of `PIECE` runs each.
     pub fn is_large(&self) -> bool {
         self.size() > weir_engine::MOST_FOLDERS
     }
 }
 
 impl RunNumbers {
-    /// The link whose queue the run's sentence is about.
+    /// The link whose queue the run's own metrics describe.
     pub fn bottleneck(&self) -> Option<&LinkNumbers> {
         self.links.get(self.bottleneck?)
     }
 
-    /// The links that carry data, in the order of the lab; where that is not known, the bottleneck.
+    /// The links that carry data, in the order of the lab; the bottleneck if no link is known to carry data.
     pub fn data_links(&self) -> Vec<&LinkNumbers> {
         let links: Vec<&LinkNumbers> = self.links.iter().filter(|link| !link.carries.is_empty()).collect();
         if links.is_empty() { self.bottleneck().into_iter().collect() } else { links }
     }
 }
 
-/// Of the packets that a link sent, the part in percent that a class has at least to be told of by itself.
+/// Least share of a class in what a link sent, in percent, for the class to be shown separately.
 const CLASS_PERCENT: f64 = 1.0;
 
 impl LinkNumbers {
-    /// What happened to L4S packets (ECT(1)) and to the class with the most other packets, where both sent data over the link.
+    /// Numbers of L4S packets (ECT(1)) and of the largest other class. `None` unless both have a notable share of the link.
     pub fn l4s_and_classic(&self) -> Option<(&PacketNumbers, &PacketNumbers)> {
         let part = |packets: &PacketNumbers| packets.utilisation_percent.unwrap_or(0.0);
         let all: f64 = self.classes.iter().map(|(_, packets)| part(packets)).sum();
@@ -306,15 +307,15 @@ impl LinkNumbers {
 pub struct RunSeries {
     /// The time between two points; point `i` ends at `(i + 1) * period_s`.
     pub period_s: f64,
-    /// How many points there are.
+    /// Number of points.
     pub count: usize,
     /// The plots, in the order of the page.
     pub charts: Vec<Chart>,
-    /// The shares, in `[0, 1]`, at which distributions are given.
+    /// The shares, in `[0, 1]`, at which distributions have a value.
     pub shares: Vec<f64>,
     /// The plots of single flows, on a grid of their own.
     pub flows: Option<FlowSeries>,
-    /// What changed within the run, by time.
+    /// Changes within the run, sorted by time.
     pub events: Vec<Event>,
 }
 
@@ -323,33 +324,33 @@ pub struct RunSeries {
 pub struct FlowSeries {
     /// The time between two points.
     pub period_s: f64,
-    /// How many points there are.
+    /// Number of points.
     pub count: usize,
     /// A plot for each metric, with a line for each flow.
     pub charts: Vec<Chart>,
 }
 
-/// Something that changed within a run.
+/// A change within a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Event {
-    /// When, in seconds from the start of the run.
+    /// Its time, in seconds from the start of the run.
     pub at_s: f64,
-    /// What, in a few words.
+    /// Its description, in a few words.
     pub what: String,
 }
 
-/// A plot over time, and the distribution of the same where there is one.
+/// A plot over time, and the distribution of its values if there is one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
-    /// What two engines' plots are matched by.
+    /// The key by which the plots of two engines are matched.
     pub key: String,
     /// Its heading.
     pub title: String,
     /// The unit of its values.
     pub unit: String,
-    /// What a reader should know of it: how values were averaged.
+    /// A note for the reader: how values were averaged.
     pub note: Option<String>,
-    /// Its lines; none where there is a distribution alone.
+    /// Its lines; empty if the plot is only a distribution.
     pub lines: Vec<Line>,
     /// The distributions after the warm-up.
     pub spreads: Vec<Spread>,
@@ -362,11 +363,11 @@ pub struct Spread {
     pub name: String,
     /// Its colour.
     pub ink: Ink,
-    /// How many values it is made of.
+    /// Number of values in it.
     pub count: u64,
-    /// The values at or below which each of [`RunSeries::shares`] lies.
+    /// For each of [`RunSeries::shares`], the value at or below which that share lies.
     pub values: Vec<f64>,
-    /// What they were to stay at or below: a deadline.
+    /// A deadline that the values should not exceed.
     pub limit: Option<f64>,
 }
 
@@ -381,19 +382,19 @@ pub struct Line {
     pub thin: bool,
     /// Whether it is switched off at first.
     pub hidden: bool,
-    /// Whether it is no measurement but what bounds others, as a link's capacity does: drawn dotted.
+    /// Whether it is a bound of other lines, as a link's capacity, and no measurement: drawn dotted.
     pub bound: bool,
-    /// Its values, one for each point of the grid; none where nothing was measured.
+    /// Its values, one for each point of the grid; `None` at points without a measurement.
     pub values: weir_record::Values,
 }
 
-/// What a line's colour tells.
+/// What a line's colour stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// A traffic group of the run, by its index there: the same colour on all pages.
+    /// A traffic group, by its index in [`RunNumbers::groups`]: it has the same colour on all pages.
     Group(usize),
     /// An ECN codepoint, by its bits.
     Class(usize),
-    /// Something else: a colour of its own, never a group's.
+    /// Anything else: a colour that no group has.
     Plain(usize),
 }

@@ -1,5 +1,5 @@
-//! The network of a lab as a small drawing, and below it what each link is: rate, delay, queue, and everything else that was
-//! set. What is not the same in all runs is said to vary.
+//! The network of a lab as a small drawing, and below it the settings of each link: rate, delay, queue, and all others. A
+//! setting that differs between runs is said to vary.
 
 #[cfg(test)]
 mod tests;
@@ -12,14 +12,14 @@ use weir_plan::{Link, Run};
 
 /// Most nodes that are drawn; the links of larger networks are only listed.
 const MOST_NODES: usize = 14;
-/// Most links that are listed openly.
+/// Most links in a list that is open at first.
 const MOST_LISTED: usize = 12;
 /// Distances in the drawing.
 const STEP: usize = 170;
 const ROW: usize = 74;
 const MARGIN: usize = 70;
 
-/// The drawing and the list, as HTML; nothing without runs.
+/// The drawing and the list, as HTML; empty without runs.
 pub(crate) fn network(runs: &[Run]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let mut html = drawing(first);
@@ -65,14 +65,14 @@ pub(crate) fn network(runs: &[Run]) -> String {
     html
 }
 
-/// The measured links; of those that leave equal hosts the first.
+/// The instrumented links; of links that leave equal hosts, only those of the first host.
 fn shown(run: &Run) -> Vec<&Link> {
     let is_first =
         |link: &&Link| equal(run, link.from).is_none_or(|(_, nodes)| nodes.first() == Some(&link.from));
     run.instrumented_links().map(|(_, link)| link).filter(is_first).collect()
 }
 
-/// The nodes that are equal to one, with it, and what they are called together. None of a node that is the only one of its kind.
+/// The common name of a node and its equals, and their indices, its own included. `None` if it has no such name.
 fn equal(run: &Run, node: usize) -> Option<(&str, Vec<usize>)> {
     let nodes = &run.network.nodes;
     let alike = nodes.get(node)?.alike.as_ref()?;
@@ -80,7 +80,7 @@ fn equal(run: &Run, node: usize) -> Option<(&str, Vec<usize>)> {
     Some((alike, (0..nodes.len()).filter(equal).collect()))
 }
 
-/// What a link is called in the list.
+/// Name of a link in the list.
 fn listed(run: &Run, link: &Link) -> String {
     match equal(run, link.from) {
         Some((name, nodes)) if nodes.len() > 1 => format!("links {name}-1 to {name}-{}", nodes.len()),
@@ -88,7 +88,7 @@ fn listed(run: &Run, link: &Link) -> String {
     }
 }
 
-/// What a node is called in the drawing, or the link of the card of one.
+/// Label of a node in the drawing, or of a link that leaves it; equal nodes are labelled by their number and common name.
 fn drawn<'a>(run: &'a Run, node: usize, name: &'a str) -> Cow<'a, str> {
     match equal(run, node) {
         Some((alike, nodes)) if nodes.len() > 1 => format!("{} × {alike}", nodes.len()).into(),
@@ -96,7 +96,7 @@ fn drawn<'a>(run: &'a Run, node: usize, name: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// The base RTT of a group's flows, or the shortest and the longest.
+/// The base RTT of a group's flows, or the least and the greatest if they differ.
 fn rtts(group: &weir_plan::Group) -> String {
     let rtts = || group.pairs.iter().map(|pair| pair.rtt);
     match (rtts().min(), rtts().max()) {
@@ -109,15 +109,15 @@ fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A text that is the same everywhere, or that it varies.
+/// The text if it is the same in all runs; otherwise, that `what` varies.
 fn same(text: String, mut all: impl Iterator<Item = String>, what: &str) -> String {
     if all.any(|other| other != text) { format!("{what} varies") } else { text }
 }
 
-/// Something that a link may do to packets, and whether it does.
+/// An impairment's name, and whether a link has it.
 type Mark = (&'static str, fn(&Link) -> bool);
 
-/// What a link is: all that was set.
+/// The settings of a link, in words.
 fn words<'a, I: Iterator<Item = &'a Link>>(link: &Link, others: impl Fn() -> I) -> String {
     let rate = |link: &Link| match (&link.trace, link.rate) {
         (Some(trace), _) => format!("trace {}", trace.file),
@@ -173,13 +173,13 @@ fn json(config: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
-/// What a lab that names the member of a registry alone gets.
+/// The default configuration of a registry's member: that of a lab that gives only its name.
 fn default_of<T: std::str::FromStr + Clone>(config: &T, name: &str) -> T {
     name.parse().unwrap_or_else(|_| config.clone())
 }
 
-/// The nodes at the ends of measured links in columns by their distance from the first, and a line for each pair of links. Equal hosts
-/// are drawn once.
+/// Draws the nodes at the ends of instrumented links in columns by their distance from the first, and a line for each pair
+/// of links. Equal hosts are drawn once.
 fn drawing(run: &Run) -> String {
     let links = shown(run);
     let mut columns: Vec<(usize, usize)> = Vec::new();

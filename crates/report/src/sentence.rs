@@ -1,6 +1,6 @@
-//! The one plain sentence that every page opens with, computed from the numbers. A sentence says only what the numbers
-//! show: invalid runs say so first, what was not measured is left out, and words of judgement ("held", "evenly") have
-//! their bound here.
+//! The plain sentence at the top of every page, computed from the numbers. A sentence says only what the numbers show: that
+//! a run is invalid comes first, values that were not measured are left out, and words of judgement ("held", "evenly") have
+//! their bounds here.
 
 mod links;
 
@@ -9,12 +9,12 @@ use crate::number::rough_with;
 use crate::verdict;
 use weir_record::compare::{Comparison, Verdict};
 
-/// Shares within this ratio of each other are "even".
+/// Two shares whose ratio is at most this are "even".
 const EVEN: f64 = 1.1;
 
-/// An algorithm's name as its registry spells it in text; what is in no registry is written as in the lab file.
+/// An algorithm's name as its registry spells it in text; a name in no registry is spelled as in the lab file.
 pub fn spelled(kind: &str) -> String {
-    // What follows the kind (a limit, a parameter) stays as it is.
+    // Words after the kind (a limit, a parameter) stay as they are.
     let (kind, rest) = kind.split_once(' ').map_or((kind, ""), |(kind, rest)| (kind, rest));
     let name = weir_control::Config::title_of(kind)
         .or_else(|| weir_queue::Config::title_of(kind))
@@ -23,7 +23,7 @@ pub fn spelled(kind: &str) -> String {
     if rest.is_empty() { name.into() } else { format!("{name} {rest}") }
 }
 
-/// How an engine is called in a sentence.
+/// Name of an engine in a sentence.
 pub fn engine_name(engine: &str) -> &str {
     match engine {
         "sim" => "simulator",
@@ -32,18 +32,18 @@ pub fn engine_name(engine: &str) -> &str {
     }
 }
 
-/// Where an engine runs, in a sentence.
+/// An engine's name with its preposition, for a sentence.
 fn at_engine(engine: &str) -> String {
     let name = engine_name(engine);
     if engine == "sim" { format!("in the {name}") } else { format!("on {name}") }
 }
 
-/// What happened in a run.
+/// The sentence of a run.
 pub fn run(run: &RunNumbers) -> String {
     format!("{}{}", invalid(run), capital(&run_plainly(run)))
 }
 
-/// What happened in a run, without saying that it was invalid.
+/// The sentence of a run, without the words that it is invalid.
 fn run_plainly(run: &RunNumbers) -> String {
     let mut clauses = links::queue_clauses(run);
     clauses.extend(links::shares(run));
@@ -65,7 +65,7 @@ fn invalid(run: &RunNumbers) -> String {
     }
 }
 
-/// How the groups of a run are told apart in a sentence: by controller where that says it, by name otherwise.
+/// The names of groups in a sentence: their controllers if no other group has the same, otherwise their own names.
 fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
     let alone = |group: &GroupNumbers| {
         group.controller.is_some()
@@ -82,7 +82,7 @@ fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
     groups.iter().map(one).collect()
 }
 
-/// What happened in a lab.
+/// The sentence of a lab.
 pub fn lab(lab: &Lab) -> String {
     match lab.runs.as_slice() {
         [] => "No run of this lab is finished.".into(),
@@ -92,7 +92,7 @@ pub fn lab(lab: &Lab) -> String {
     }
 }
 
-/// What two engines found in one cell and repeat.
+/// The sentence of two engines' runs of one cell and repeat.
 pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
     let one = |run: &RunNumbers| {
         let hint = if run.invalid.is_empty() { "" } else { " (invalid, no more than a hint)" };
@@ -112,7 +112,7 @@ fn invalid_of(runs: &[RunNumbers]) -> String {
     }
 }
 
-/// Which level of the tree the queue delay depended on most, and how.
+/// The sentence of a comparison: the level on which the queue delay depended most, and the delay for each of its labels.
 pub fn comparison(lab: &Lab) -> String {
     let Some(engine) = lab.engines().first().map(|engine| engine.to_string()) else { return self::lab(lab) };
     let sound = |run: &&RunNumbers| run.engine == engine && run.invalid.is_empty();
@@ -164,7 +164,8 @@ fn means_by(runs: &[&RunNumbers], level: usize) -> Means {
     means
 }
 
-/// How far two results agree, over some rows of their comparison; `names` are the reference's and the other's.
+/// The sentence on the agreement of two results, over some rows of their comparison; `names` are those of the reference and
+/// of the other.
 pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>, names: [&str; 2]) -> String {
     let rows: Vec<&Comparison> = rows.into_iter().collect();
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();

@@ -1,5 +1,5 @@
-//! The thin layer between a result folder and the pages: a summary's metrics by their names, what only the plan knows (an
-//! AQM's target, which groups cross which link), and nothing computed twice.
+//! Fills the data of the pages from a result folder: a summary's metrics by their names, and values that only the plan knows
+//! (an AQM's target, the groups that cross a link). Nothing is computed twice.
 
 use crate::environment::{audit, facts};
 use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
@@ -12,7 +12,7 @@ use weir_record::{
     Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
 };
 
-/// What is known of a lab before any of its runs: the levels in the order of `levels`, the groups in that of the plan.
+/// A lab before any of its runs: levels in the order of the tree, groups in that of the plan.
 pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab {
     let mut groups: Vec<String> = Vec::new();
     for group in runs.iter().flat_map(|run| &run.groups) {
@@ -33,7 +33,7 @@ pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab
     }
 }
 
-/// The simulator held against the live engine, where both ran: the kernel is the judge.
+/// Comparison of the simulator with the live engine, the reference. `None` unless both ran.
 pub(crate) fn agreement(summary: &Summary) -> Option<Compared> {
     let of = |engine: &'static str| summary.runs.iter().filter(move |run| run.engine == engine);
     let both = of("live").next().is_some() && of("sim").next().is_some();
@@ -41,7 +41,7 @@ pub(crate) fn agreement(summary: &Summary) -> Option<Compared> {
     both.then(|| compare(&runs("live"), &runs("sim"), &Rule::defaults()))
 }
 
-/// The numbers of one run; without the run itself, what its summary tells.
+/// The numbers of one run; without `run`, only those in its summary.
 pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNumbers {
     let bottleneck = run.and_then(|run| {
         let link = &run.info.links.get(run.info.bottleneck? as usize)?.name;
@@ -49,7 +49,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     });
     let links: Vec<LinkNumbers> = summary.queues.iter().map(|queue| link(queue, run)).collect();
     let window_s = summary.duration_s - summary.warmup_s;
-    // Flows that are there to be done with: how long that takes is what they are about.
+    // Transfers and drawn flows: their completion time is what matters.
     let to_complete = |group: usize| {
         let group = run.and_then(|run| run.info.groups.get(group));
         group.is_some_and(|group| group.drawn || group.workload == "transfer")
@@ -90,7 +90,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     numbers
 }
 
-/// A run's id as both engines share it: folders and summaries put the engine before it.
+/// A run's id without the engine's name, which folders and summaries put before it; both engines share it.
 pub(crate) fn plain_id<'a>(id: &'a str, engine: &str) -> &'a str {
     id.strip_prefix(engine).and_then(|rest| rest.strip_prefix('-')).unwrap_or(id)
 }
@@ -135,7 +135,7 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
     let capacities = crossed.filter_map(|link| Some((link, link.capacity_mbps?)));
     let narrowest = capacities.min_by(|a, b| a.1.total_cmp(&b.1));
     let read_mbps = number(&group.metrics, "read_bytes").map(|bytes| 8e-6 * bytes / window_s);
-    // Echo requests measure the link and take no share of it.
+    // Echo requests probe the link and have no share of it.
     let probes = number(&group.metrics, "echoes_lost_percent").is_some();
     let shares = read_mbps.zip(narrowest).filter(|_| !probes);
     GroupNumbers {

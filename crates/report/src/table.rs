@@ -1,6 +1,6 @@
-//! The table that `weir run` ends with: a row a cell, under the levels of the tree, the engines of a cell below each other;
-//! of several repeats their mean, with its 95 % interval. Each column says of which link, class or group it is. Plain text
-//! without colour, as wide as the terminal; where that is narrow, the columns that matter least go first.
+//! The table at the end of `weir run`: one row for each cell, under the levels of the tree, with the engines of a cell below
+//! each other. Several repeats are shown as their mean with its 95 % interval. Each column names its link, class or group.
+//! Plain text without colour, as wide as the terminal; if that is narrow, the columns that matter least are left out first.
 
 use crate::fit::{cut, cut_apart, wrapped};
 use crate::number::{number, rough};
@@ -10,27 +10,27 @@ use weir_base::terminal::printable_line;
 use weir_record::compare::{Compared, Estimate};
 use weir_record::{RunSummary, Summary, Value};
 
-/// Groups that have a column each; of more, only the sum is shown.
+/// Most groups with a column each; if there are more, only their sum is shown.
 const GROUPS: usize = 4;
-/// Links that have columns: those with the longest queues, if more carry data.
+/// Most links with columns; if more carry data, those with the longest queues.
 const LINKS: usize = 4;
-/// Rows that a table has at most; the rest is in the report.
+/// Most rows of a table; the others are only in the report.
 const ROWS: usize = 80;
-/// Least width of the labels before columns are given up for them.
+/// Least width of the labels: columns are left out to keep it.
 const LABEL: usize = 14;
-/// Widest that the name of a link or a group may be above its column, where the numbers need no more.
+/// Greatest width that a column takes for the name of its link or group.
 const WIDEST_NAME: usize = 14;
-/// How much a column matters at least that shows the interval of its mean.
+/// Least worth of a column that shows the interval of its mean.
 const WITH_INTERVAL: u8 = 7;
-/// Widest that labels may be.
+/// Greatest width of the labels.
 const WIDEST_LABEL: usize = 34;
 
-/// What a column shows of a run.
+/// The value of a run in a column.
 type Of = Box<dyn Fn(&RunSummary) -> Option<f64>>;
 
-/// A column of numbers: whose they are, what they are, their unit, and how much they matter (the least goes first).
+/// A column of numbers: subject, heading, unit, and worth (the columns of least worth are left out first).
 struct Column {
-    /// A link, with the class where it is one's, or a group; empty for the whole run.
+    /// The subject: a link, with the class if it is of one, or a group; empty for the whole run.
     whose: String,
     head: String,
     unit: &'static str,
@@ -49,7 +49,7 @@ impl Column {
         Column { whose: whose.into(), head: head.into(), unit, worth, of: Box::new(of) }
     }
 
-    /// The mean over some runs, with its interval where there is one.
+    /// The mean over some runs, with its interval if there is one.
     fn over(&self, runs: &[&RunSummary]) -> String {
         let values: Vec<f64> = runs.iter().filter_map(|run| (self.of)(run)).collect();
         let Some(estimate) = Estimate::of(&values) else { return String::new() };
@@ -62,7 +62,7 @@ impl Column {
     }
 }
 
-/// A row: the runs that it stands for (one, or a cell's repeats on one engine), and what it says of them.
+/// A row: its runs (one, or a cell's repeats on one engine), and the text of its cells.
 struct Row<'a> {
     runs: Vec<&'a RunSummary>,
     label: String,
@@ -70,7 +70,7 @@ struct Row<'a> {
     cells: Vec<String>,
 }
 
-/// The table of a lab's results, at most `width` characters wide where that is possible.
+/// The table of a lab's results, at most `width` characters wide if that is possible.
 pub fn table(summary: &Summary, width: usize) -> String {
     if summary.runs.is_empty() {
         return "no run is finished\n".into();
@@ -110,7 +110,7 @@ fn gathered(summary: &Summary) -> Vec<Vec<&RunSummary>> {
     let mut rows: Vec<Vec<&RunSummary>> = Vec::new();
     let same = |a: &RunSummary, b: &RunSummary| a.engine == b.engine && a.params == b.params;
     for run in &summary.runs {
-        // The repeats of a cell stand together, those of its engines among them: only the last few rows can be theirs.
+        // The repeats of a cell are together, those of both engines mixed: only the last two rows can be theirs.
         match rows.iter_mut().rev().take(2).find(|row| same(row[0], run)) {
             Some(row) => row.push(run),
             None => rows.push(vec![run]),
@@ -119,13 +119,13 @@ fn gathered(summary: &Summary) -> Vec<Vec<&RunSummary>> {
     rows
 }
 
-/// Those that are not invalid; all, where all are.
+/// The runs that are not invalid; all runs if all are invalid.
 fn sound<'a>(runs: &[&'a RunSummary]) -> Vec<&'a RunSummary> {
     let sound: Vec<&RunSummary> = runs.iter().copied().filter(|run| run.invalid.is_empty()).collect();
     if sound.is_empty() { runs.to_vec() } else { sound }
 }
 
-/// The innermost choice.
+/// The choice on the innermost level, or the lab's name.
 fn label(run: &RunSummary, summary: &Summary) -> String {
     let value = run.params.last().map_or(summary.lab.as_str(), |param| param.value.as_str());
     printable_line(value).into_owned()
@@ -157,7 +157,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
     }
     columns
         .push(Column::new("", "retrans", "%", 3, |run| run.metrics.get("retransmission_percent").scalar()));
-    // Nothing was marked in most labs: a column of nothing says nothing.
+    // Columns of marks and retransmissions are left out if all their values are 0, as in most labs.
     let shows =
         |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
     columns.retain(|column| column.head != "mark" && column.head != "retrans" || shows(column));
@@ -165,7 +165,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
     columns
 }
 
-/// The links that carry data, in the order of the lab; of many, those with the longest queues.
+/// The links that carry data, in the order of the lab; if there are more than [`LINKS`], those with the longest queues.
 fn data_links(summary: &Summary) -> Vec<String> {
     let mut links: Vec<(&str, f64)> = Vec::new();
     for queue in summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| !queue.carries.is_empty()) {
@@ -181,10 +181,10 @@ fn data_links(summary: &Summary) -> Vec<String> {
     links.into_iter().filter(|(_, delay)| *delay >= least).take(LINKS).map(|(name, _)| name.into()).collect()
 }
 
-/// Of what a link sent, the percentage that a class has at least to have columns of its own.
+/// Least share of a class in what a link sent, in percent, for the class to have columns of its own.
 const CLASS_PERCENT: f64 = 1.0;
 
-/// The classes of a link that are told apart: where L4S packets and others sent data over it, those.
+/// The classes of a link with columns of their own, L4S first; empty unless L4S and other packets crossed it.
 fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
     let queues = summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| queue.link == *link);
     let mut classes: Vec<Ecn> = Vec::new();
@@ -205,7 +205,7 @@ fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
     if classes.len() > 1 && classes[0] == Ecn::Ect1 { classes } else { vec![] }
 }
 
-/// The columns of a link: of all its packets, or of its classes apart.
+/// The columns of a link: for all its packets, or for each of its classes.
 fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
     let classes = classes_apart(link, summary);
     let of = |class: Option<Ecn>, name: &'static str, pick: fn(Value) -> Option<f64>| {
@@ -239,7 +239,7 @@ fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
     columns
 }
 
-/// Goodput of each group, or of all together when there are many.
+/// Goodput of each group, or of all together if there are more than [`GROUPS`].
 fn goodputs(summary: &Summary) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for group in summary.runs.iter().flat_map(|run| &run.groups) {
@@ -262,11 +262,11 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
     names.iter().map(one).collect()
 }
 
-/// A metric of what groups wait for, what stands above its column, its unit, and what of its value is shown.
+/// A metric of waiting times: its name, the heading of its column, its unit, and the part of its value that is shown.
 type Wait = (&'static str, &'static str, &'static str, fn(Value) -> Option<f64>);
 
-/// What groups waited for: the 99th percentile of completion times of short flows and of request times, and the share of
-/// frames on time. A column is there only where a run has something to show in it.
+/// Waiting times of groups: the 99th percentile of completion times of short flows and of request times, and the share of
+/// frames on time. A column is shown only if a run has a value in it.
 fn waits(summary: &Summary) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for group in summary.runs.iter().flat_map(|run| &run.groups) {
@@ -285,7 +285,7 @@ fn waits(summary: &Summary) -> Vec<Column> {
         for (metric, head, unit, pick) in kinds {
             let (whose, name) = (name, name.to_string());
             columns.push(Column::new(whose, head, unit, 7, move |run: &RunSummary| {
-                // Flows with rows of their own are told one by one.
+                // Completion times are shown only for flows without metrics of their own.
                 let single_flows = run.flows.iter().any(|flow| flow.group == name);
                 let told = metric != "completion_time_s" || !single_flows;
                 pick(run.groups.iter().find(|group| group.name == name && told)?.metrics.get(metric))
@@ -295,7 +295,7 @@ fn waits(summary: &Summary) -> Vec<Column> {
     columns
 }
 
-/// How wide everything is, and which columns there is room for.
+/// The widths of the table's parts, and the columns that fit.
 struct Layout {
     label: usize,
     engine: usize,
@@ -319,7 +319,7 @@ impl Layout {
         let taken =
             |shown: &[(usize, usize)]| engine + 2 + shown.iter().map(|(_, width)| width).sum::<usize>();
         while taken(&shown) + wanted.min(LABEL) > width && shown.len() > 1 {
-            // Columns that matter as much go together: of two groups' goodputs one alone would mislead.
+            // Columns of equal worth are left out together: the goodput of only one of two groups would mislead.
             let worths = shown.iter().map(|&(index, _)| columns[index].worth);
             let (least, most) = (worths.clone().min(), worths.max());
             if least == most {
@@ -331,7 +331,7 @@ impl Layout {
         Layout { label, engine, shown }
     }
 
-    /// Three lines: of which link, class or group, what, and in which unit.
+    /// Up to three lines: the subjects (unless all columns are of the run), the headings, and the units.
     fn head(&self, columns: &[Column]) -> String {
         let line = |text: &dyn Fn(usize, usize) -> String| {
             let mut line = " ".repeat(2 + self.label + self.engine);
@@ -351,7 +351,7 @@ impl Layout {
         first + &line(&|index, _| columns[index].head.clone()) + &line(&|index, _| columns[index].unit.into())
     }
 
-    /// One line, with this for its label: nothing where it is that of the row above.
+    /// The line of a row, with this label, which is empty if the row above has the same.
     fn row(&self, row: &Row<'_>, label: &str) -> String {
         let mut line = format!("  {label:<width$}", width = self.label);
         if self.engine > 0 {
@@ -367,7 +367,7 @@ impl Layout {
     }
 }
 
-/// What the rows leave unsaid: invalid runs, how repeats are joined, rows that had no room.
+/// Notes below the table: invalid runs, how repeats are joined, rows that were left out.
 fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     let mut notes = String::new();
     let invalid: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.invalid.is_empty()).collect();
@@ -389,8 +389,8 @@ fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     notes
 }
 
-/// The table of a comparison, a row for each metric of each cell with its verdict; `names` are those of the reference and
-/// of what is held against it.
+/// The table of a comparison, with a row and a verdict for each metric of each cell; `names` are those of the reference and
+/// of the results compared with it.
 pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> String {
     let rows: Vec<Said> = by_cell(compared).into_iter().map(Said::of).collect();
     let length = |text: &str| text.chars().count();
@@ -402,7 +402,7 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
     let difference = widest(&|said| length(&said.difference), 10);
     let interval = widest(&|said| length(&said.interval), 13);
     let bound = widest(&|said| length(&said.bound), 5);
-    // Where there is no room the interval goes first, then the bound: the verdict holds both.
+    // If there is no room, the interval is left out first, then the bound: the verdict follows from both.
     let fixed = 2 + measure + reference + other + difference + 2 + length("cannot tell");
     let bound = if fixed + bound <= width { bound } else { 0 };
     let interval = if fixed + bound + interval <= width { interval } else { 0 };

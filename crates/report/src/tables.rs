@@ -47,7 +47,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
     table.render()
 }
 
-/// A row of the table of links: what it is about, what happened to these packets, why some were dropped, and what the link lost.
+/// A row of the table of links: its subject, the numbers of its packets, the reasons of drops, and the link's own losses.
 fn link_row(about: [Cell; 4], packets: &PacketNumbers, reasons: Cell, lost: Cell) -> Vec<Cell> {
     let delay = |pick: fn(&Distribution) -> f64| Cell::number(packets.delay_ms.as_ref().map(pick));
     let mut row = Vec::from(about);
@@ -68,17 +68,17 @@ fn link_row(about: [Cell; 4], packets: &PacketNumbers, reasons: Cell, lost: Cell
     row
 }
 
-/// Why a queue dropped packets, and how many for each reason.
+/// The reasons for which a queue dropped packets, with the number for each.
 fn drop_reasons(packets: [u64; 3]) -> String {
     let reasons = ["queue full", "signal of the AQM", "AQM overloaded"];
     let told = reasons.into_iter().zip(packets).filter(|(_, packets)| *packets > 0);
     told.map(|(reason, packets)| format!("{reason} {}", count(packets))).collect::<Vec<_>>().join(", ")
 }
 
-/// The counters that every station has, as they are called among its state.
+/// The names, in a station's state, of the counters that every station has.
 const OF_EVERY_STATION: [&str; 4] = ["seen_packets", "discarded_packets", "made_packets", "held_packets"];
 
-/// The stations of a run; nothing where there are none.
+/// The table of a run's stations; empty if there are none.
 pub(crate) fn stations_table(run: &RunNumbers) -> String {
     if run.stations.is_empty() {
         return String::new();
@@ -158,7 +158,7 @@ pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
     format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{settings}</section>\n")
 }
 
-/// How a lab was run: what all its runs share, and the lab file, which holds every schedule, trace and parameter that was set.
+/// How a lab was run: the settings that all its runs share, and the lab file with every schedule, trace and parameter.
 pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
     let Some(first) = lab.runs.first() else { return String::new() };
     let shared = |of: &dyn Fn(&RunNumbers) -> String| {
@@ -188,15 +188,15 @@ pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
     format!("<section><h2>How it was run</h2><dl class=\"facts\">{rows}</dl>{source}</section>\n")
 }
 
-/// Whether a row of a comparison is of a run's cell.
+/// Whether a row of a comparison is about the cell of a run.
 pub(crate) fn is_of(row: &Comparison, run: &RunNumbers) -> bool {
     row.cell.as_ref().is_some_and(|cell| cell.iter().map(|param| &param.value).eq(&run.params))
 }
 
-/// The two engines held against each other: the reference first.
+/// The names of two compared engines, the reference first.
 pub(crate) const ENGINES: [&str; 2] = ["live Linux", "simulator"];
 
-/// Rows of a comparison; `names` are those of the reference and of what is held against it.
+/// The table of a comparison's rows; `names` are those of the reference and of the results compared with it.
 pub(crate) fn agreement_table<'a>(
     rows: impl Iterator<Item = &'a Comparison>,
     with_cell: bool,
@@ -231,7 +231,7 @@ pub(crate) fn agreement_table<'a>(
     table.render()
 }
 
-/// The runs that a comparison could not use, and why.
+/// The runs that a comparison left out, with the reasons; empty if there are none.
 pub(crate) fn left_out(compared: &Compared) -> String {
     if compared.left_out.is_empty() {
         return String::new();

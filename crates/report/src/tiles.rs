@@ -1,4 +1,4 @@
-//! The tiles at the top of a run's page: for each link that carries data its most important numbers.
+//! The tiles at the top of a run's page: the most important numbers of each link that carries data.
 
 use crate::html::{escape, figures};
 use crate::model::{LinkNumbers, RunNumbers};
@@ -7,10 +7,10 @@ use crate::sentence::spelled;
 use std::fmt::Write;
 use weir_record::Distribution;
 
-/// Links whose numbers stand as tiles; all stand in the page's table.
+/// Most links with tiles; the page's table has all links.
 const TILED_LINKS: usize = 4;
 
-/// The tiles of each link that carries data, L4S packets apart where there are any; then how even the flows were.
+/// The tiles of each link that carries data, with L4S packets separate if there are any; then the fairness of the flows.
 pub(crate) fn tiles(run: &RunNumbers) -> String {
     let mut html = String::new();
     for link in run.data_links().into_iter().take(TILED_LINKS) {
@@ -33,7 +33,7 @@ pub(crate) fn tiles(run: &RunNumbers) -> String {
     html
 }
 
-/// The tiles of a link: how full it was, how long packets waited, L4S and classic ones apart, and what the queue did to them.
+/// The tiles of a link: utilisation, queue delay, drops and marks, separate for L4S and classic packets if both are there.
 fn link_figures(link: &LinkNumbers) -> Vec<(&'static str, Option<String>, String)> {
     let with = |value: Option<f64>, unit: &str| value.map(|value| number_with(value, unit));
     let packets = |count: u64| format!("{} packets", crate::number::count(count));

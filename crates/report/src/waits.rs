@@ -1,12 +1,12 @@
-//! What applications waited for: short flows to complete, requests and echoes to be answered, frames and ensembles to be whole. A group has a row in
-//! its table, a clause in its sentence and a plot only if it has such.
+//! Waiting times of applications: until short flows complete, requests and echoes are answered, frames and ensembles are
+//! whole. Only a group with such traffic has a row in the table, a clause in the sentence and a plot.
 
 use crate::html::{Cell, Table};
 use crate::model::{GroupNumbers, RunNumbers, WaitNumbers};
 use crate::number::rough_with;
 use weir_record::{Distribution, GroupSummary, Metrics, Value};
 
-/// What a group waited for. `flows` is whether its flows are there to complete: transfers and drawn ones.
+/// The waiting times of a group. `flows` tells whether completion times count: for transfers and drawn flows.
 pub(crate) fn of(group: &GroupSummary, flows: bool) -> Vec<WaitNumbers> {
     let metrics = &group.metrics;
     let times = |name: &str| metrics.get(name).distribution().copied();
@@ -49,7 +49,7 @@ fn single(metrics: &Metrics, name: &str) -> Option<f64> {
     }
 }
 
-/// The table of a run; nothing when nobody waited.
+/// The table of a run's waiting times; empty if there are none.
 pub(crate) fn table(run: &RunNumbers, name: impl Fn(&GroupNumbers) -> Cell) -> String {
     if run.groups.iter().all(|group| group.waits.is_empty()) {
         return String::new();
@@ -91,11 +91,11 @@ pub(crate) fn table(run: &RunNumbers, name: impl Fn(&GroupNumbers) -> Cell) -> S
     table.render()
 }
 
-/// What a run's sentence says of it.
+/// The clauses about waiting times in a run's sentence.
 pub(crate) fn clauses(groups: &[GroupNumbers]) -> Vec<String> {
     let clause = |group: &GroupNumbers, wait: &WaitNumbers| {
         let (name, what) = (&group.name, &wait.what);
-        // What an ensemble's receivers wait for is told in the table.
+        // Asynchrony and stalls of ensembles are only in the table.
         if ["asynchrony", "stalls"].contains(&what.as_str()) {
             return None;
         }

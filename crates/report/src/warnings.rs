@@ -1,5 +1,5 @@
-//! What a reader should be told at the place, found from a run's plan and its numbers: loads that cannot fit, queues that
-//! cannot hold a packet, warm-ups that cut off what was to be measured, and flow isolation that starves a flow.
+//! Warnings for the reader, derived from a run's plan and its numbers: offered loads above the capacity, queues of a packet
+//! or two, warm-ups that cut off all of a group's traffic, and flow isolation that starves a flow.
 
 use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
@@ -7,18 +7,18 @@ use weir_plan::Run;
 use weir_queue::Limit;
 use weir_record::FlowSummary;
 
-/// Queues that hold no more packets than this drop what arrives in pairs.
+/// Queues that hold no more packets than this drop packets of every burst.
 const SHORT_PACKETS: f64 = 2.0;
-/// Frames on time below this are worth a reason.
+/// A share of frames on time below this, in percent, is explained.
 const ON_TIME_PERCENT: f64 = 95.0;
-/// Losses below this, in percent, slow nobody down that is only acknowledged.
+/// A loss of acknowledgements below this, in percent, slows no flow down.
 const LOST_ACKS_PERCENT: f64 = 1.0;
-/// Where packets are smaller than this part of the largest on average, most of them carry no data.
+/// If the mean packet is smaller than this share of the largest, most packets carry no data.
 const SMALL: f64 = 0.5;
-/// Queues that give each flow a queue of its own and serve them in turn.
+/// Queue disciplines that give each flow a queue of its own and serve these in turn.
 const ISOLATING: [&str; 2] = ["fq-codel", "fq-pie"];
 
-/// The sentences for a run; none where nothing of this is so.
+/// The warnings of a run; empty if none applies.
 pub(crate) fn warnings(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     let mut warnings = Vec::new();
     for link in &numbers.links {
@@ -31,7 +31,7 @@ pub(crate) fn warnings(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     warnings
 }
 
-/// What the applications of a group that send at a rate of their own want, in Mbit/s; none of those that take what they get.
+/// Offered load of a group, in Mbit/s. `None` if its applications send as fast as the network allows.
 fn wanted_mbps(run: &Run, name: &str) -> Option<f64> {
     let group = run.groups.iter().position(|group| group.name == name)?;
     let flows: Vec<_> = run.flows.iter().filter(|flow| flow.group == group).collect();
@@ -47,7 +47,7 @@ fn wanted_mbps(run: &Run, name: &str) -> Option<f64> {
     Some(8e-6 * flows.len() as f64 * workload.wanted(time)?.get() as f64 / time.as_secs_f64())
 }
 
-/// The load that is offered whatever the network does is more than the link carries.
+/// Warns of an offered load above the link's capacity.
 fn overload(run: &Run, link: &LinkNumbers) -> Option<String> {
     let capacity = link.capacity_mbps?;
     let wanted: f64 = link.carries.iter().filter_map(|group| wanted_mbps(run, group)).sum();
@@ -62,7 +62,7 @@ fn overload(run: &Run, link: &LinkNumbers) -> Option<String> {
     })
 }
 
-/// The queue holds a packet or two.
+/// Warns of a queue that holds no more than [`SHORT_PACKETS`] packets.
 fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
     let planned = run.network.links.iter().find(|other| other.name == link.name)?;
     let limit = planned.queue.limit()?;
@@ -83,7 +83,7 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
     })
 }
 
-/// Acknowledgements fill a queue, alone or beside data that flow the other way than theirs.
+/// Warns of acknowledgements that fill a queue, alone or beside the data of other groups.
 fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Option<String> {
     let elsewhere = |group: &GroupNumbers| group.transport == "tcp" && !link.carries.contains(&group.name);
     let dropped = link.packets.dropped_percent?;
@@ -105,7 +105,7 @@ fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Opti
     })
 }
 
-/// Flow isolation takes from a flow what it sends above its share.
+/// Warns of flow isolation that drops what a flow sends above its share.
 fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String> {
     let Some(capacity) = link.capacity_mbps.filter(|_| ISOLATING.contains(&link.queue.as_str())) else {
         return vec![];
@@ -132,7 +132,7 @@ fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String>
     groups.iter().filter_map(starved).collect()
 }
 
-/// The warm-up holds everything that a group did.
+/// Warns of groups whose flows all completed within the warm-up.
 fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     let warmup = numbers.warmup_s;
     let completion_s = |flow: &FlowSummary| flow.metrics.get("completion_time_s").scalar();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn flow_isolation_is_told_where_a_flow_wants_more_than_its_share() {
-        // 25 frames of 10,000 bytes a second: 2 Mbit/s and headers. Of 5 Mbit/s each of five flows has 1.
+        // 25 frames of 10,000 bytes a second: 2 Mbit/s and headers. The share of each of five flows of 5 Mbit/s is 1 Mbit/s.
         let run = planned(&format!(
             "{NET}queue = \"fq-codel\"\n[traffic.call.workload]\nkind = \"frames\"\nfps = 25\nsize = \"10 kB\"\n\
              deadline = \"150 ms\"\n[traffic.bulk]\nflows = 4\n"

@@ -1,4 +1,4 @@
-//! What stands in a report's folder, and that it opens without a network.
+//! The files of a report's folder, and that the report needs no network.
 #![allow(clippy::unwrap_used)]
 
 mod sample;

@@ -1,5 +1,5 @@
-//! Results from somebody else: whatever a description says, a report is written within the folder or refused with the name
-//! of the file, and nothing panics.
+//! Results from somebody else: whatever a description says, a report is written within the folder, or refused with the name
+//! of the file; nothing panics.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn received(folder: &Path) {
     out.commit(&out.describe("sim", &run, Outcome::default())).unwrap();
 }
 
-/// The ways to each value that is neither an object nor a list, as JSON pointers (RFC 6901); of lists the first two members.
+/// JSON pointers (RFC 6901) to each value that is neither an object nor a list; in lists, only in the first two members.
 fn leaves(value: &Value, way: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(name, value)| {
@@ -49,7 +49,7 @@ fn leaves(value: &Value, way: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a forger might write in the place of a value.
+/// Values that a forger might write instead of this one.
 fn hostile(value: &Value) -> Vec<Value> {
     let texts = ["../../../ESC", "<script>alert(1)</script>", "0 s", "1 ns", "1 bit/s"];
     match value {
@@ -83,7 +83,7 @@ fn a_forged_description_is_refused_by_name_or_makes_a_report_within_the_folder()
                 Ok(results) => {
                     let summary = results.summary(None).unwrap();
                     written += 1;
-                    // Few values reach more than the summary; the pages of every fourth take long enough.
+                    // Few values reach more than the summary; writing the pages of every fourth is slow enough.
                     if written % 4 == 0 {
                         let report = weir_report::write(&results, &summary, None);
                         report.unwrap_or_else(|error| panic!("{way} {value}: {error}"));

@@ -1,4 +1,4 @@
-//! The terminal's tables, as people see them.
+//! The terminal's tables, as users see them.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;

@@ -1,6 +1,6 @@
-//! How internal states of queues, controllers and stations are called: by the words and the unit of their names.
+//! Titles of the internal states of queues, controllers and stations, from the words and the unit in their names.
 
-/// What a state's name says: its words, and the unit that it ends in.
+/// The words of a state's name, and its unit.
 pub(super) fn titled(name: &str) -> (String, &'static str) {
     const UNITS: [(&str, &str); 8] = [
         ("_ms", "ms"),
@@ -21,7 +21,7 @@ pub(super) fn titled(name: &str) -> (String, &'static str) {
     }
 }
 
-/// States that kernels name by abbreviations, with the words and the unit that a reader knows.
+/// States whose names are the kernel's abbreviations, with the words and the unit that a reader knows.
 const SPOKEN: [(&str, &str, &str); 9] = [
     ("cnt", "acknowledged segments for one more in the window", "segments"),
     ("cwnd_cnt", "acknowledged segments since the window last grew", "segments"),

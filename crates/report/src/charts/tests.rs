@@ -60,7 +60,7 @@ fn plots(info: &RunInfo, records: &Records, runs: usize) -> RunSeries {
     charts(info, &View::after(info.warmup, info, records), records, runs)
 }
 
-/// The values of a line, with the digits that a page is given.
+/// The values of a line, rounded to the digits of a page.
 fn values(series: &RunSeries, key: &str, name: &str) -> Vec<Option<f64>> {
     let mut charts = series.charts.iter().chain(series.flows.iter().flat_map(|flows| &flows.charts));
     let chart = charts.find(|chart| chart.key == key).unwrap();
@@ -80,7 +80,7 @@ fn a_page_shows_what_the_records_hold() {
     assert_eq!(values(&series, "flow-window", "b-1"), [Some(2.0); 10]);
     assert_eq!(values(&series, "fates", "link forward, dropped")[..2], [Some(10.0), Some(0.0)]);
     assert_eq!(values(&series, "queue-drop_probability", "link forward"), [Some(0.25); 10]);
-    // 99 packets of 10 ms for each of 50 ms: the median is 10, the last share 50, within a bucket of 1/64.
+    // One packet of a hundred waits 50 ms, the others 10 ms: the median is 10, the last share 50, within a bucket of 1/64.
     let delay = &series.charts.iter().find(|chart| chart.key == "delay").unwrap().spreads[0];
     let at = |share: f64| delay.values[series.shares.iter().position(|known| *known == share).unwrap()];
     assert_eq!((delay.name.as_str(), delay.count), ("link forward", 1000));

@@ -45,7 +45,7 @@ impl Pages<'_> {
         table.render()
     }
 
-    /// What coordinated flows and those beside them take of their path; nothing where there are none.
+    /// The shares of the path of coordinated flows and their competitors; empty if there are none.
     pub(super) fn shares_table(&self, run: &RunNumbers) -> String {
         let mut table = Table::new(
             "Shares of the path",

@@ -6,13 +6,13 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, RGBColor, register_font};
 
-/// Size of the drawing, in pixels; of a PNG twice as many.
+/// Width and height of the drawing in pixels; a PNG has twice as many each way.
 const SIZE: (u32, u32) = (900, 480);
 /// Height of a row of the legend.
 const ROW: i32 = 22;
-/// Width of a letter of the legend, about.
+/// Approximate width of a letter in the legend.
 const LETTER: f64 = 7.4;
-/// The family of the text. In an SVG the reader's own stands for it; its widths are those of DejaVu Sans.
+/// The family of the text. The viewer of an SVG chooses the font; the layout has the widths of DejaVu Sans.
 const FAMILY: &str = "sans-serif";
 const INK: RGBColor = RGBColor(29, 33, 37);
 const QUIET: RGBColor = RGBColor(92, 99, 107);
@@ -31,7 +31,7 @@ const COLOURS: [RGBColor; 8] = [
 
 type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
-/// As SVG.
+/// The figure as SVG.
 pub(super) fn svg(figure: &Figure) -> Result<String, PlotError> {
     letters()?;
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub(super) fn svg(figure: &Figure) -> Result<String, PlotError> {
     Ok(text)
 }
 
-/// As PNG: pixels of 24 bits, twice as many each way.
+/// The figure as PNG: pixels of 24 bits, twice as many each way.
 pub(super) fn png(figure: &Figure) -> Result<Vec<u8>, PlotError> {
     letters()?;
     let (width, height) = (2 * SIZE.0, 2 * SIZE.1);
@@ -92,12 +92,12 @@ fn draw<DB: DrawingBackend>(figure: &Figure, scale: i32, area: DrawingArea<DB, S
     area.present()
 }
 
-/// The width of a line: those that begin the colours anew are thicker.
+/// The width of a line: lines that repeat a colour are thicker.
 fn dash(place: usize) -> u32 {
     if place < COLOURS.len() { 2 } else { 4 }
 }
 
-/// Where each name of the legend stands: across, and in which row.
+/// For each name of the legend, its horizontal position and its row.
 fn legend(names: &[&str], width: f64) -> Vec<(f64, i32)> {
     let (mut x, mut row) = (0.0, 0);
     let mut places = vec![];
@@ -124,7 +124,7 @@ fn tick(value: f64) -> String {
     }
 }
 
-/// The ends of an axis that holds these values, and nothing where it is from zero.
+/// The ends of an axis for these values; it includes 0 if `from_zero` is set.
 fn ends(values: impl Iterator<Item = f64>, from_zero: bool) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values.filter(|value| value.is_finite()) {
@@ -145,7 +145,7 @@ fn lines<DB: DrawingBackend>(
     scale: i32,
     area: &DrawingArea<DB, Shift>,
 ) -> Drawn<DB> {
-    // A logarithmic axis is one of logarithms, with the values written at it.
+    // A logarithmic axis is a linear axis of the logarithms, whose labels are the values.
     let place = |x: f64| if figure.log { x.log10() } else { x };
     let xs = || curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| place(*x));
     let tops = curves.iter().flat_map(|curve| {

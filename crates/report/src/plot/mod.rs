@@ -1,14 +1,14 @@
-//! Plots as files, for papers and slides: what `weir plot` draws without a browser, as SVG or PNG.
+//! Plots as files, for papers and slides: `weir plot` draws them without a browser, as SVG or PNG.
 //!
-//! The drawing is done by plotters: it writes both formats from one description, in pure Rust, and has the axes that are
-//! needed. The pages keep uPlot, which zooms in a browser, and cannot be had without one.
+//! The library plotters draws them: it writes both formats from one description, in pure Rust, and has the axes that are
+//! needed. The pages use uPlot, which zooms, but needs a browser.
 
 mod data;
 mod draw;
 
 use weir_engine::{Results, ResultsError};
 
-/// What a plot shows.
+/// The kind of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A metric over time, a line for each cell.
@@ -23,34 +23,34 @@ pub enum Kind {
     Heat,
 }
 
-/// What is asked for.
+/// A request for a plot.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// What the plot shows.
+    /// The kind of the plot.
     pub kind: Kind,
     /// The metric, by its name in the registry.
     pub metric: String,
-    /// The link or group that it is taken of; none is the run, or the only one that has it.
+    /// The metric's link or group; `None` is the run, or the only link or group that has the metric.
     pub of: Option<String>,
-    /// The level whose labels have a colour, or a row, each; the first level that varies if none.
+    /// The level whose labels have a colour, or a row, each; `None` is the first level that varies.
     pub by: Option<String>,
-    /// The level along which lines go, or that has a column each; the next level that varies if none.
+    /// The level along the horizontal axis, or whose labels have a column each; `None` is the next level that varies.
     pub along: Option<String>,
-    /// Labels that are kept, by level; levels are named in full or by their last part.
+    /// Labels that are kept, each with its level; levels are named in full or by their last part.
     pub only: Vec<(String, String)>,
-    /// Whether the axis of values is logarithmic (of `Cdf` alone).
+    /// Whether the axis of values is logarithmic (only for `Cdf`).
     pub log: bool,
 }
 
-/// Why there is no plot.
+/// Why a plot could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// It was asked for what is not there.
+    /// The request names something that the results do not have.
     #[error("{message}")]
     Asked {
         /// What is wrong.
         message: String,
-        /// What could be asked for.
+        /// What a request may name.
         help: String,
     },
     /// Records could not be read.
@@ -75,9 +75,9 @@ pub struct Figure {
 enum Content {
     /// Lines through points; a gap where a value is not finite.
     Lines(Vec<Curve>),
-    /// A bar for each.
+    /// A bar for each name.
     Bars(Vec<(String, Mean)>),
-    /// Rows of columns.
+    /// A table of values, by row and column; `None` is an empty field.
     Heat { rows: Vec<String>, columns: Vec<String>, values: Vec<Vec<Option<f64>>> },
 }
 
@@ -86,11 +86,11 @@ enum Content {
 struct Curve {
     name: String,
     points: Vec<(f64, f64)>,
-    /// Half the length of each point's 95 % interval; empty where there is none.
+    /// Half the length of each point's 95 % interval; empty if the curve has none.
     intervals: Vec<Option<f64>>,
 }
 
-/// A mean, and half the length of its 95 % interval where it is one of several values.
+/// A mean, and half the length of its 95 % interval if it is the mean of several values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mean {
     mean: f64,
@@ -101,12 +101,12 @@ impl Figure {
     /// The plot of a result.
     ///
     /// # Errors
-    /// What is asked for is not there, or records cannot be read.
+    /// The results do not have what the request names, or records cannot be read.
     pub fn of(results: &Results, wanted: &Wanted) -> Result<Figure, PlotError> {
         data::figure(results, wanted)
     }
 
-    /// As SVG.
+    /// The plot as SVG.
     ///
     /// # Errors
     /// The drawing failed.
@@ -114,7 +114,7 @@ impl Figure {
         draw::svg(self)
     }
 
-    /// As PNG.
+    /// The plot as PNG.
     ///
     /// # Errors
     /// The drawing failed.

@@ -1,22 +1,22 @@
-//! What a sentence says of links: each number with the link, and where L4S packets are apart the class, that it is of.
+//! The clauses of a sentence about links. Each number names its link, and its class if L4S packets are separate.
 
 use super::{EVEN, actors, at_engine, capital, spelled};
 use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
 use crate::number::{rough, rough_with};
 
-/// A mean delay within this share of the target is one that the AQM "held".
+/// The AQM "held" its target if the mean delay is within this share of it.
 const HELD: f64 = 0.25;
-/// A link below this use, in percent, was not full, and the sentence says so.
+/// A link with a utilisation below this, in percent, was not full; the sentence says so.
 const FULL_PERCENT: f64 = 90.0;
-/// Links that a sentence tells of; of more, the one with the longest queue.
+/// Most links in a sentence; if more carry data, it is about the one with the longest queue.
 const TOLD: usize = 3;
 
-/// What the queues of a run did.
+/// The clauses about the queues of a run.
 pub(super) fn queue_clauses(run: &RunNumbers) -> Vec<String> {
     told(run).into_iter().filter_map(queue_clause).collect()
 }
 
-/// The links of a run that its sentence tells of.
+/// The links of a run that its sentence is about.
 fn told(run: &RunNumbers) -> Vec<&LinkNumbers> {
     let links = run.data_links();
     if links.len() <= TOLD {
@@ -63,7 +63,7 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
     })
 }
 
-/// What the groups took of each link that the sentence tells of, and what those got that cross none with a rate.
+/// The groups' shares of each link in the sentence, and the goodput of groups whose data crosses no link with a rate.
 pub(super) fn shares(run: &RunNumbers) -> Vec<String> {
     let told = told(run);
     let of_link = |link: &&LinkNumbers| {
@@ -119,7 +119,7 @@ fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String>
     }
 }
 
-/// What stayed unused of the links that were not full.
+/// The unused part of the links that were not full.
 pub(super) fn unused(run: &RunNumbers) -> Vec<String> {
     let unused = |link: &LinkNumbers| {
         let used = link.packets.utilisation_percent.filter(|used| *used < FULL_PERCENT)?;
@@ -128,20 +128,20 @@ pub(super) fn unused(run: &RunNumbers) -> Vec<String> {
     told(run).into_iter().filter_map(unused).collect()
 }
 
-/// A cell on one engine: its sound repeats, or all of them where none is sound.
+/// The repeats of a cell on one engine that are not invalid.
 struct Cell<'a> {
     runs: Vec<&'a RunNumbers>,
 }
 
 impl<'a> Cell<'a> {
-    /// The cells of a lab in the order of its tree; those without a sound run are left out unless all are.
+    /// The cells of a lab in the order of its tree, without invalid runs; if all runs of the lab are invalid, with all of them.
     fn of(lab: &'a Lab) -> Vec<Cell<'a>> {
         let any_sound = lab.runs.iter().any(|run| run.invalid.is_empty());
         let mut cells: Vec<Cell<'a>> = Vec::new();
         for run in lab.runs.iter().filter(|run| run.invalid.is_empty() || !any_sound) {
             let same =
                 |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine == run.engine;
-            // The repeats of a cell stand together, those of both engines among them.
+            // The repeats of a cell are together, those of both engines mixed.
             match cells.iter_mut().rev().take(2).find(|cell| same(cell)) {
                 Some(cell) => cell.runs.push(run),
                 None => cells.push(Cell { runs: vec![run] }),
@@ -150,7 +150,7 @@ impl<'a> Cell<'a> {
         cells
     }
 
-    /// The mean over the repeats of what a link of this name has.
+    /// The mean of a value of the link with this name, over the repeats.
     fn mean(&self, link: &str, of: impl Fn(&LinkNumbers) -> Option<f64>) -> Option<f64> {
         let links = self.runs.iter().flat_map(|run| run.data_links()).filter(|other| other.name == link);
         let values: Vec<f64> = links.filter_map(of).collect();
@@ -158,7 +158,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What a lab of several cells found, from the lowest to the highest, at each link that carries data.
+/// The sentence of a lab of several cells: the lowest and the highest values at each link that carries data.
 pub(super) fn span(lab: &Lab) -> String {
     let cells = Cell::of(lab);
     let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine == *engine);
@@ -215,7 +215,7 @@ fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
     clauses
 }
 
-/// Two shares in percent, or one where both are written the same.
+/// Two shares in percent, or one if both have the same text.
 fn spread(low: f64, high: f64) -> String {
     match (rough(low), rough_with(high, "%")) {
         (low, written) if low == rough(high) => written,
@@ -223,7 +223,7 @@ fn spread(low: f64, high: f64) -> String {
     }
 }
 
-/// What a cell chose, where that is short enough to say in passing.
+/// The choices of a cell in brackets, if the tree has one or two levels; otherwise empty.
 fn place(lab: &Lab, cell: &Cell<'_>) -> String {
     let chosen: Vec<String> = cell.runs[0].params.iter().map(|value| spelled(value)).collect();
     if (1..=2).contains(&lab.levels.len()) { format!(" ({})", chosen.join(", ")) } else { String::new() }
@@ -232,7 +232,7 @@ fn place(lab: &Lab, cell: &Cell<'_>) -> String {
 /// A value, and the cell that has it.
 type Found<'c, 'a> = (f64, &'c Cell<'a>);
 
-/// The cells with the least and with the greatest value.
+/// The cells with the least and with the greatest value; `None` if no cell has a value.
 fn range<'c, 'a>(
     cells: &'c [Cell<'a>],
     value: impl Fn(&Cell<'a>) -> Option<f64>,

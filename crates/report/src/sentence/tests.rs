@@ -1,4 +1,4 @@
-//! Sentences against numbers that they are made from.
+//! Sentences, compared with the numbers from which they are made.
 
 use super::*;
 use crate::model::{LinkNumbers, PacketNumbers};
@@ -48,7 +48,7 @@ fn cell(queue: &str, mean: f64, params: &[&str]) -> RunNumbers {
     }
 }
 
-/// No-break spaces read as plain ones.
+/// The text with plain spaces instead of no-break ones.
 fn plain(text: String) -> String {
     text.replace('\u{a0}', " ")
 }
@@ -121,10 +121,10 @@ fn each_link_that_carries_data_is_told_of_by_name_and_each_group_of_its_own() {
         "PIE at link down held 15 ms; PIE at link up let the queue stand at 30 ms, above its target of 15 ms; CUBIC took \
          62 % of link down; NewReno took 34 % of link up."
     );
-    // Acknowledgements alone are no data: that link is not told of.
+    // A link that carries only acknowledgements is not in the sentence.
     run.links[1].carries.clear();
     assert!(plain(super::run(&run)).starts_with("PIE at link down held 15 ms; CUBIC took 62 % of link down"));
-    // Of more than three links the one with the longest queue speaks.
+    // With more than three links, the sentence is about the one with the longest queue.
     run.links = ["h1", "h2", "h3", "h4"].map(|name| named(name, &["a"], 15.0)).into();
     run.links[2] = named("h3", &["a"], 17.0);
     assert!(plain(super::run(&run)).starts_with("PIE at link h3 held 17 ms (its target is 15 ms)"));

@@ -1,10 +1,10 @@
-//! The browser of all tests and measurements that read pages: where Chromium is, and how it is started without a window.
+//! The browser of all tests and measurements that read pages: finds Chromium and starts it without a window.
 #![allow(dead_code, reason = "each of those who include it uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Chromium, if it is on the path.
+/// Path of Chromium; `None` if it is not installed.
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -13,7 +13,7 @@ pub(crate) fn find() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Chromium for a test, or none after having said that the test is skipped; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
+/// Path of Chromium for a test. `None` after a note that the test is skipped; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
 pub(crate) fn for_a_test() -> Option<PathBuf> {
     let found = find();
     if found.is_none() {
@@ -27,8 +27,8 @@ pub(crate) fn for_a_test() -> Option<PathBuf> {
     found
 }
 
-/// A command that opens `address` in a window of `size` (`1280,1000`) with a profile of its own, and writes the page as it is in
-/// the end to stdout. Its console is on stderr.
+/// A command that opens `address` in a window of `size` (`1280,1000`) with a profile of its own, and writes the final state
+/// of the page to stdout. Its console is on stderr.
 pub(crate) fn command(browser: &Path, profile: &Path, size: &str, address: &str) -> Command {
     let mut command = Command::new(browser);
     command
@@ -42,8 +42,8 @@ pub(crate) fn command(browser: &Path, profile: &Path, size: &str, address: &str)
     command
 }
 
-/// The same, whose clock is virtual: it runs for so many milliseconds, or until nothing is left to do, and a page that never
-/// comes to rest is given up.
+/// The same command with a virtual clock, which runs for this many milliseconds, or until the page is idle. A page that is
+/// never idle is given up.
 pub(crate) fn at_rest(browser: &Path, profile: &Path, size: &str, address: &str, millis: u32) -> Command {
     let mut command = command(browser, profile, size, address);
     command.args([&format!("--virtual-time-budget={millis}"), "--timeout=60000"]);
