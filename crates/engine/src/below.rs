@@ -49,7 +49,7 @@ pub fn folder_below(root: &Path, name: &str) -> io::Result<PathBuf> {
         match fs::symlink_metadata(&path) {
             Ok(there) if there.is_dir() => {}
             Ok(there) if there.is_symlink() => {
-                let what = format!("{} is a symbolic link, and weir writes through none", path.display());
+                let what = format!("{} is a symbolic link, which weir does not follow", path.display());
                 return Err(io::Error::new(ErrorKind::InvalidInput, what));
             }
             Ok(_) => {
@@ -86,7 +86,7 @@ fn is_name(part: &str) -> bool {
 }
 
 fn leads_out(name: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, format!("{name:?} leads out of the folder"))
+    io::Error::new(ErrorKind::InvalidInput, format!("{name:?} is outside the folder"))
 }
 
 /// Removes a folder, a file or a link, if there is one.

@@ -64,8 +64,8 @@ pub fn check_traces(run: &Run) -> Result<(), EngineError> {
     match traces.find(|trace| trace.recording.is_none()) {
         None => Ok(()),
         Some(trace) => Err(EngineError::Unable {
-            what: format!("the trace {} is not at hand", trace.file),
-            help: "run the lab: it reads the file that it names".into(),
+            what: format!("the trace {} is not loaded", trace.file),
+            help: "run the lab, which reads the trace's file".into(),
         }),
     }
 }

@@ -43,15 +43,15 @@ impl FolderError {
     pub fn help(&self) -> &'static str {
         match self {
             FolderError::InTheWay { .. } => {
-                "--rerun replaces what is there once the new results are complete; --out DIR writes elsewhere"
+                "--rerun replaces the old results once the new ones are complete; --out DIR writes elsewhere"
             }
-            FolderError::Held { .. } => "wait for its end, or interrupt it; --out DIR writes elsewhere",
+            FolderError::Held { .. } => "wait until it ends, or interrupt it; --out DIR writes elsewhere",
             FolderError::Io { .. } => {
-                "check that the folder exists, is yours and has room; --out DIR writes elsewhere"
+                "check that the folder exists, is writable and has space; --out DIR writes elsewhere"
             }
             FolderError::Records(_) => {
-                "put back the file from a copy, or remove the folder that it is in: the same command then runs \
-                 what is missing; --rerun runs everything again"
+                "restore the file from a copy, or remove its folder: the same command then repeats the missing runs; --rerun repeats all \
+                 runs"
             }
         }
     }

@@ -53,7 +53,7 @@ impl ResultFolder {
         let mut folder = ResultFolder::at(path, path.into(), lab, build, lock)?;
         if let Some(staging) = rerun::unfinished(path) {
             folder.notes.push(format!(
-                "an interrupted --rerun is kept in {}: its command, given again, goes on with it",
+                "an interrupted --rerun is kept in {}: repeat its command to resume it",
                 staging.display()
             ));
         }
@@ -85,7 +85,7 @@ impl ResultFolder {
             Some(_) if !asked.only.is_empty() => {
                 return Err(in_the_way(
                     path,
-                    "holds results of another lab, which a part of this one cannot join",
+                    "holds results of another lab, to which --only cannot add runs",
                 ));
             }
             _ => vec![],
@@ -96,7 +96,7 @@ impl ResultFolder {
         if dropped {
             folder
                 .notes
-                .push("the runs of an interrupted --rerun that asked for something else are dropped".into());
+                .push("the runs of an interrupted --rerun with different options are discarded".into());
         }
         Ok(folder)
     }
@@ -230,13 +230,13 @@ impl ResultFolder {
 /// It is no result folder, another process writes into it, or it cannot be written.
 pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError> {
     if path.is_symlink() && !path.exists() {
-        return Err(in_the_way(path, "is a symbolic link that leads nowhere"));
+        return Err(in_the_way(path, "is a symbolic link to a missing folder"));
     }
     if path.exists() && !path.is_dir() {
         return Err(in_the_way(path, "is a file"));
     }
     if path.is_dir() && !is_results(path) && is_occupied(path).map_err(at(path))? {
-        return Err(in_the_way(path, "holds files that are not weir's"));
+        return Err(in_the_way(path, "holds files that weir did not write"));
     }
     fs::create_dir_all(path).map_err(at(path))?;
     let lock = Lock::take(path)?;
@@ -277,7 +277,7 @@ fn kept(
 /// The refusal of a folder whose results are of a lab with other keys; `changes` lists the differences.
 fn changed(changes: &[String]) -> String {
     const MOST_TOLD: usize = 12;
-    let mut what = "holds results of another lab, or of this one before it was changed".to_owned();
+    let mut what = "holds results of another lab, or of an older version of this lab".to_owned();
     for (place, change) in changes.iter().take(MOST_TOLD).enumerate() {
         what += if place == 0 { ":\n    " } else { "\n    " };
         what += change;

@@ -27,7 +27,7 @@ impl Lock {
     pub fn take(folder: &Path) -> Result<Lock, FolderError> {
         let path = folder.join(FILE);
         if path.is_symlink() {
-            return Err(at(&path)(std::io::Error::other("a symbolic link, and weir writes through none")));
+            return Err(at(&path)(std::io::Error::other("a symbolic link, which weir does not follow")));
         }
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(at(&path))?;

@@ -84,7 +84,7 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
                 for (file, place) in runs {
                     let path = place.folder().to_owned();
                     if let Some((other, _)) = found.runs.insert(file.id.clone(), (file.into(), place)) {
-                        let what = format!("the run {} stands in another folder too", other.id);
+                        let what = format!("the run {} is in another folder too", other.id);
                         found.faults.push((name.clone(), RecordError::Corrupt { path, what }));
                     }
                 }
@@ -158,7 +158,7 @@ fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, Place)>, bool), R
     let wrong = |what: String| RecordError::Corrupt { path: folder.join(DESCRIPTION), what };
     file.check().map_err(wrong)?;
     if file.id != name {
-        return Err(wrong(format!("it describes the run {}, whose folder has that name", file.id)));
+        return Err(wrong(format!("it describes the run {}, which is not the name of its folder", file.id)));
     }
     Ok((vec![(file, Place::Folder(folder.into()))], description.checked))
 }
@@ -170,7 +170,7 @@ fn listed(folder: &Path, list: &Sealed) -> Result<Vec<RunFile>, RecordError> {
     let wrong = |what: String| RecordError::Corrupt { path: path.clone(), what };
     if list.runs != Some(files.len()) {
         let records = list.runs.map_or("records of one run".into(), |runs| format!("records of {runs} runs"));
-        return Err(wrong(format!("it lists {} runs and stands beside {records}", files.len())));
+        return Err(wrong(format!("it lists {} runs, but the folder has {records}", files.len())));
     }
     files.iter().try_for_each(RunFile::check).map_err(wrong)?;
     Ok(files)

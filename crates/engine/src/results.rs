@@ -75,11 +75,11 @@ pub struct FinishedRun {
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The folder holds no results of weir's.
-    #[error("{0} holds no results: a lab.toml and runs/ should be in it")]
+    #[error("{0} holds no results: a result folder contains lab.toml and runs/")]
     NoResults(String),
     /// A rerun was interrupted before the folder held anything else.
     #[error(
-        "{folder} holds an interrupted --rerun alone; what it has finished is a result folder in {staging}"
+        "{folder} holds only an interrupted --rerun; its finished runs are in the result folder {staging}"
     )]
     Staged {
         /// The folder.
@@ -88,7 +88,7 @@ pub enum ResultsError {
         staging: String,
     },
     /// It holds a run that its lab does not have.
-    #[error("{folder}: the run {id} is none of the lab in lab.toml")]
+    #[error("{folder}: the run {id} does not belong to the lab in lab.toml")]
     Stranger {
         /// The folder of the run.
         folder: String,
@@ -96,7 +96,7 @@ pub enum ResultsError {
         id: String,
     },
     /// Its lab cannot be read.
-    #[error("the lab that it holds cannot be read:\n{0}")]
+    #[error("the lab of these results cannot be read:\n{0}")]
     Lab(Diagnostics),
     /// Records of a run cannot be read.
     #[error("run {id}: {error}")]

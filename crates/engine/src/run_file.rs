@@ -23,12 +23,16 @@ impl RunFile {
     /// Checks a description that was read from a file: its names become names of files.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !ENGINES.contains(&self.engine.as_str()) {
-            return Err(format!("names an engine {:?}; there are {}", self.engine, ENGINES.join(" and ")));
+            return Err(format!(
+                "names an unknown engine {:?}; the engines are {}",
+                self.engine,
+                ENGINES.join(" and ")
+            ));
         }
         self.run.check().map_err(|what| format!("its run {what}"))?;
         let id = cell_id(&self.engine, &self.run.id);
         if self.id != id {
-            return Err(format!("is called {:?}, and its run {id}", self.id));
+            return Err(format!("has the id {:?}, but its run is {id}", self.id));
         }
         Ok(())
     }

@@ -41,7 +41,9 @@ pub enum ApError {
     #[error("{0}")]
     Unfit(String),
     /// A device has an address, which would no longer answer.
-    #[error("{device} has the address {address}, which would not answer while the aggregation point stands")]
+    #[error(
+        "{device} has the address {address}, which would be unreachable while the aggregation point runs"
+    )]
     Addressed {
         /// The device.
         device: String,
@@ -70,11 +72,11 @@ impl ApError {
                 "name two Ethernet devices: one towards this site's endpoints, one towards the other site"
             }
             ApError::Addressed { .. } => {
-                "its two devices are ports of a wire: take the address away (`ip address flush dev DEV`), and reach this host by a third one"
+                "the two devices are ports of a wire: remove the address (`ip address flush dev DEV`), and reach this host by a third device"
             }
             ApError::Config(_) => "`weir ap --help` shows a configuration",
             ApError::Kernel { .. } => {
-                "it takes Linux 6.6 and root (CAP_NET_ADMIN and CAP_NET_RAW; CAP_BPF in the first user namespace)"
+                "it needs Linux 6.6 and root (CAP_NET_ADMIN and CAP_NET_RAW; CAP_BPF in the first user namespace)"
             }
         }
     }
@@ -192,7 +194,7 @@ impl AggregationPoint {
     ) -> Result<AggregationPoint, ApError> {
         let point = Point::new(config, seed, epoch)?;
         if local == path {
-            return Err(ApError::Unfit(format!("{local} cannot be both sides of an aggregation point")));
+            return Err(ApError::Unfit(format!("{local} cannot be both devices of an aggregation point")));
         }
         let indices = [index_of(local)?, index_of(path)?];
         let open = |n: usize, device: &str| {
@@ -201,7 +203,7 @@ impl AggregationPoint {
         };
         let shut = |n: usize, device: &str| {
             let shut = Shut::new(indices[n]);
-            let what = format!("cannot shut {device} to the kernel's own stack");
+            let what = format!("cannot keep the kernel's own stack off {device}");
             shut.map_err(|error| ApError::Kernel { what, error })
         };
         let ports = [open(0, local)?, open(1, path)?];
@@ -247,7 +249,7 @@ impl AggregationPoint {
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 let device = &self.watch.devices[at];
                 if index_of_name(device) != Some(self.indices[at]) {
-                    return Err(io::Error::other(format!("{device} has gone away")));
+                    return Err(io::Error::other(format!("{device} was removed")));
                 }
                 false
             }

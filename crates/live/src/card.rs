@@ -38,18 +38,18 @@ pub(crate) fn unfit(run: &Run) -> Option<(String, String)> {
         let section = alike.as_ref().unwrap_or(name);
         let (why, help) = match card {
             Card { shaper: None, .. } => (
-                "and only the simulator has cards of its own".to_owned(),
+                "and only the simulator models cards".to_owned(),
                 format!("write shaper = \"kernel\" in [nic.{section}]"),
             ),
             Card { refuses: false, .. } => {
-                ("and the kernel keeps what its shaper refuses".to_owned(), "leave `refuses` out".to_owned())
+                ("and the kernel keeps refused packets queued".to_owned(), "leave `refuses` out".to_owned())
             }
             Card { small_queues: false, .. } => {
-                ("and the kernel's TCP bounds what waits".to_owned(), "leave `small_queues` out".to_owned())
+                ("and the kernel's TCP limits its queue".to_owned(), "leave `small_queues` out".to_owned())
             }
             _ if !link.schedule.is_empty() => (
-                "and the kernel's shaper is not changed by a schedule".to_owned(),
-                "leave `schedule` out; `weir circuit change` changes a circuit under way".to_owned(),
+                "and schedules do not change the kernel's shaper".to_owned(),
+                "leave `schedule` out; `weir circuit change` changes a circuit that is up".to_owned(),
             ),
             _ if sends_exactly(run, node) => (
                 "and datagrams that the fabric sends at exact times do not pass the kernel".to_owned(),

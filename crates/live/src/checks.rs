@@ -18,7 +18,7 @@ pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
         {
             return Err(unable(
                 format!(
-                    "group {}: datagrams of {} leave sockets, not the network itself",
+                    "group {}: datagrams of {} leave sockets, and the fabric cannot send them",
                     group.name,
                     transport.name()
                 ),
@@ -35,7 +35,7 @@ pub(crate) fn check_feedback(run: &Run) -> Result<(), EngineError> {
         |group: &&Group| group.tcp().is_some_and(|settings| settings.feedback == Feedback::Accurate);
     match run.groups.iter().find(accurate) {
         Some(group) => Err(unable(
-            format!("group {}: Linux 6.18 does not let Accurate ECN be switched on", group.name),
+            format!("group {}: Linux 6.18 cannot enable Accurate ECN", group.name),
             "write feedback = \"classic\" or \"dctcp\", or use `--on sim`",
         )),
         None => Ok(()),
@@ -52,7 +52,7 @@ pub(crate) fn check_acknowledgements(run: &Run) -> Result<(), EngineError> {
         ];
         if let Some((key, _)) = asked.iter().find(|(_, asked)| *asked) {
             return Err(unable(
-                format!("group {}: Linux has no setting for what {key} asks of TCP", group.name),
+                format!("group {}: Linux TCP has no setting for {key}", group.name),
                 "remove it, or use `--on sim`",
             ));
         }
@@ -80,7 +80,7 @@ pub(crate) fn check_clocks(run: &Run) -> Result<(), EngineError> {
             if let Some((what, _)) = asked.iter().find(|(_, other)| *other) {
                 return Err(unable(
                     format!(
-                        "group {}: hosts on one kernel have one clock, so {key} has no {what} here",
+                        "group {}: hosts on one kernel share its clock, so {key} cannot set {what} here",
                         group.name
                     ),
                     "remove it, or use `--on sim`",
@@ -100,10 +100,10 @@ pub(crate) fn check_buffers(run: &Run) -> Result<(), EngineError> {
         if let Some((key, buffer)) = buffers.into_iter().find(|(_, buffer)| buffer.max > memory) {
             return Err(unable(
                 format!(
-                    "group {}: a {key} of {} is more than this machine has memory, {memory}",
+                    "group {}: a {key} of {} exceeds this machine's memory of {memory}",
                     group.name, buffer.max
                 ),
-                "write less, or use `--on sim`",
+                "write a smaller value, or use `--on sim`",
             ));
         }
     }
@@ -120,10 +120,10 @@ pub(crate) fn check_hosts(run: &Run) -> Result<(), EngineError> {
             if settings_of(&run.groups, node) != mine {
                 return Err(unable(
                     format!(
-                        "groups with different buffers, ECN, window scaling, SACK or least timeouts share the host {}, and Linux sets them for a whole host",
+                        "groups with different buffers, ECN, window scaling, SACK or minimum timeouts share the host {}, and Linux sets these for the whole host",
                         run.network.nodes[node].name
                     ),
-                    "give the groups hosts of their own, or the same settings",
+                    "give the groups separate hosts, or the same settings",
                 ));
             }
         }

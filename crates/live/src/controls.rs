@@ -175,7 +175,7 @@ fn wanted(run: &Run) -> Result<Vec<(&Group, Config)>, EngineError> {
             Some((other, _)) => {
                 return Err(unable(
                     format!(
-                        "groups {} and {} give {} different parameters, and a kernel has one of that name",
+                        "groups {} and {} give {} different parameters, and a kernel has only one control of that name",
                         other.name,
                         group.name,
                         config.name()
@@ -208,10 +208,10 @@ fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
     }
     let why = match Some(config.name()) == group.controller().map(Config::name) {
         true => "this kernel has no congestion control",
-        false => "its receivers echo marks as DCTCP's do, and this kernel has no",
+        false => "its receivers echo marks as DCTCP does, and this kernel has no",
     };
     unable(
-        format!("group {name}: {why} {controller}, and weir's own cannot be had: {problem}"),
+        format!("group {name}: {why} {controller}, and weir's own is not available: {problem}"),
         &format!(
             "{}, or load the kernel's module (`modprobe tcp_{controller}`), or use `--on sim`",
             problem.help()

@@ -118,7 +118,7 @@ fn scheduling(scheduling: Scheduling) -> Check {
         Scheduling::Ordinary => check(
             "real-time scheduling",
             Status::Warn,
-            "SCHED_FIFO is not permitted: packets leave later when others are busy",
+            "SCHED_FIFO is not permitted: packets leave later when other programs are busy",
             "run as root, or give the user a real-time limit (`rtprio 10` in /etc/security/limits.conf)",
         ),
     }
@@ -145,7 +145,7 @@ fn ebpf() -> Check {
     let name = "eBPF struct_ops";
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         let advice = "use a kernel with CONFIG_DEBUG_INFO_BTF; only kernel-form controllers need it";
-        return check(name, Status::Warn, "the kernel carries no type information (BTF)", advice);
+        return check(name, Status::Warn, "the kernel has no type information (BTF)", advice);
     }
     match bpf_is_permitted() {
         Ok(()) => check(name, Status::Ok, "BTF is there and the bpf system call is permitted", ""),
@@ -231,7 +231,7 @@ impl ClockLateness {
         // A run is invalid when releases are later than this at the 99th percentile (200 us at least).
         let (status, advice) = match p99 {
             p99 if p99 <= 100.0 => (Status::Ok, ""),
-            p99 if p99 <= 200.0 => (Status::Warn, "let nothing else run beside live labs"),
+            p99 if p99 <= 200.0 => (Status::Warn, "run no other programs beside live labs"),
             _ => (
                 Status::Bad,
                 "live runs will be invalid: stop other work, or use a machine whose processors are not shared",
@@ -254,10 +254,10 @@ fn processors() -> Check {
 fn foreign_load(cores: f64) -> Check {
     let (status, advice) = match cores {
         cores if cores < 0.1 => (Status::Ok, ""),
-        cores if cores < 0.5 => (Status::Warn, "stop other programs before live runs whose times matter"),
+        cores if cores < 0.5 => (Status::Warn, "stop other programs before live runs that measure delays"),
         _ => (Status::Bad, "stop other programs: live runs would be late"),
     };
-    check("foreign load", status, format!("others use {cores:.2} cores"), advice)
+    check("foreign load", status, format!("other programs use {cores:.2} cores"), advice)
 }
 
 fn steal(cores: f64) -> Check {
@@ -314,7 +314,7 @@ fn tcp_memory() -> Check {
     let name = "TCP memory";
     let pages = sysctl("ipv4.tcp_mem").and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     let Some(bytes) = pages.map(|pages| pages * rustix::param::page_size() as u64) else {
-        return check(name, Status::Ok, "the kernel tells no limit", "");
+        return check(name, Status::Ok, "the kernel reports no limit", "");
     };
     let finding = format!("all connections together come under pressure at {} MiB", bytes >> 20);
     if bytes >= 4 * AMPLE_BUFFER {

@@ -59,7 +59,7 @@ impl Engine for Live {
         check_buffers(run)?;
         if run.flows.len() > MAX_FLOWS {
             return Err(unable(
-                format!("{} flows are more than there are ports for: {MAX_FLOWS}", run.flows.len()),
+                format!("{} flows exceed the {MAX_FLOWS} available ports", run.flows.len()),
                 "use fewer flows, or run on the simulator",
             ));
         }
@@ -73,7 +73,7 @@ impl Engine for Live {
         if !may_make_namespaces() {
             return Err(unable(
                 "this process may not make network namespaces".into(),
-                "run as root, or have user namespaces permitted (`weir doctor` tells how), or use `--on sim`",
+                "run as root, or permit user namespaces (`weir doctor` shows how), or use `--on sim`",
             ));
         }
         check_hosts(run)?;
@@ -358,11 +358,11 @@ fn write_until(held: &mut Vec<Record>, until: Time, recorder: &mut dyn Recorder)
 fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Vec<String> {
     let mut warnings = driven.troubles.clone();
     if pumped.scheduling == Some(Scheduling::Ordinary) {
-        warnings.push("no real-time scheduling (it needs root or CAP_SYS_NICE): releases are later when others are busy".into());
+        warnings.push("no real-time scheduling (it needs root or CAP_SYS_NICE): releases are later when other programs are busy".into());
     }
     if pumped.rests > 0 {
         warnings.push(format!(
-            "the pump reached 90 % of a core and rested {} times with packets due: this load is at the limit of this machine",
+            "the pump reached 90 % of a core and paused {} times with packets due: this load is at the limit of this machine",
             pumped.rests
         ));
     }
@@ -373,7 +373,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
         ));
     }
     if pumped.clock_steps > Span::ZERO {
-        warnings.push(format!("the wall clock was moved by {} during the run", pumped.clock_steps));
+        warnings.push(format!("the wall clock was stepped by {} during the run", pumped.clock_steps));
     }
     if let Some(usage) = around.usage.filter(|usage| usage.foreign + usage.steal > NOTEWORTHY_LOAD) {
         warnings.push(format!(
@@ -383,7 +383,7 @@ fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> 
     }
     if driven.sampled_every > 1 {
         warnings.push(format!(
-            "tcp_info was sampled only every {} periods at times, to stay within 1 % of a core",
+            "at times tcp_info was sampled only every {} periods, to stay within 1 % of a core",
             driven.sampled_every
         ));
     }

@@ -159,7 +159,7 @@ impl Netlink {
             }
             _ => None,
         }
-        .ok_or_else(|| io::Error::other("the kernel told no counters of a device"))
+        .ok_or_else(|| io::Error::other("the kernel reported no counters of a device"))
     }
 
     fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {

@@ -41,7 +41,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
     let pair = group.pairs.first().ok_or_else(|| io::Error::other("the first group has no hosts"))?;
     let testbed = Testbed::build(run)?;
     let host = testbed.hosts.iter().find(|host| host.node == pair.from);
-    let host = host.ok_or_else(|| io::Error::other("the first group does not begin at a host"))?;
+    let host = host.ok_or_else(|| io::Error::other("the first group does not start at a host"))?;
     let (ring, sender) = testbed.open_sockets(run.network.mtu().get() as usize)?;
     let run = Run { flows: vec![], duration: Span::from_secs(3600), ..run.clone() };
     let clock = Clock::starting_in(Span::from_millis(20));

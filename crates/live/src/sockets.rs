@@ -159,7 +159,7 @@ pub(crate) fn runs_endpoints(run: &Run) -> bool {
 fn endpoints(run: &Run, flow: usize) -> io::Result<[Option<weir_transport::End>; 2]> {
     let Some(transport) = group_transport(run, flow) else { return Ok([None, None]) };
     let ends = transport.protected_ends(&run.setup(flow));
-    Ok(ends.ok_or_else(|| io::Error::other("no keys can be made"))?.map(Some))
+    Ok(ends.ok_or_else(|| io::Error::other("cannot generate keys"))?.map(Some))
 }
 
 /// Makes flows that share a connection streams of it: the one that begins first has made it.
@@ -171,8 +171,7 @@ fn share(run: &Run, flows: &[usize], endpoints: &mut [[Option<weir_transport::En
         for place in places {
             let [Some(from), Some(to)] = &mut endpoints[first] else { continue };
             let joined = run.join(flows[place], [from, to]);
-            let joined =
-                joined.ok_or_else(|| io::Error::other("a connection has no room for its streams"))?;
+            let joined = joined.ok_or_else(|| io::Error::other("a connection has too many streams"))?;
             endpoints[place] = joined.map(Some);
         }
     }

@@ -120,7 +120,7 @@ fn a_run_without_its_trace_is_refused() {
     let read: Run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
     assert_eq!(read, run);
     let error = Simulator.check(&read).unwrap_err().to_string();
-    assert_eq!(error, "the trace cellular.down is not at hand");
+    assert_eq!(error, "the trace cellular.down is not loaded");
 }
 
 #[test]

@@ -38,7 +38,7 @@ Example, at the edge of a site whose endpoints are 10.1.0.0/16, behind eth1:
 It runs until it is interrupted. Meanwhile the two devices are the ends of a wire: frames that one device receives leave by the other \
 unchanged, except packets of the applications. The devices have no addresses, and this host receives none of their packets itself. All \
 changes to the host are undone when it ends, also when it is killed. It is not fail-open: while it does not run, no packets pass.
-Exit status: 0 interrupted; 1 a device has gone away; 2 bad input."
+Exit status: 0 interrupted; 1 a device was removed; 2 bad input."
 )]
 pub(crate) struct ApArgs {
     #[command(subcommand)]

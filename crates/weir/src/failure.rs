@@ -89,8 +89,7 @@ impl From<ResultsError> for Failure {
             ),
             ResultsError::Records { .. } => Failure::bad_input(
                 error.to_string(),
-                "put back the file from a copy, or remove that run's folder and run the lab again: it runs what is \
-                 missing",
+                "restore the file from a copy, or remove that run's folder and run the lab again: this repeats the missing run",
             ),
         }
     }

@@ -118,7 +118,7 @@ fn refusals(carried: &Carried) -> Check {
             "refusals",
             Status::Warn,
             finding,
-            "this kernel loses what a shaper has no room for: give it room for the whole window, as `weir circuit plan` does",
+            "this kernel loses packets that exceed a shaper's queue: make the queue as long as the window, as `weir circuit plan` does",
         ),
     }
 }

@@ -37,7 +37,8 @@ fn window_scaling(value: &str) -> Check {
         return check(name, Status::Ok, "on", "");
     }
     let most = Rate::from_bytes_in(Bytes::new(UNSCALED), RTT);
-    let finding = format!("off: a window ends at {UNSCALED} bytes, {most} at a round trip of {RTT} (4.3.4)");
+    let finding =
+        format!("off: a window is at most {UNSCALED} bytes, {most} at a round trip of {RTT} (4.3.4)");
     check(name, Status::Warn, finding, "`sysctl net.ipv4.tcp_window_scaling=1`")
 }
 
@@ -53,7 +54,7 @@ fn buffers(receive: &str, send: &str, tuning: &str) -> Vec<Check> {
                 name,
                 Status::Warn,
                 finding,
-                format!("raise net.ipv4.{key} to twice the window: `weir circuit plan` tells how much"),
+                format!("raise net.ipv4.{key} to twice the window: `weir circuit plan` prints the value"),
             ),
         })
     };
