@@ -1,4 +1,4 @@
-//! Whatever the network does, every byte arrives once and in order; whatever arrives, nothing panics.
+//! Every byte arrives once and in order over any network, and no segment causes a panic.
 
 mod pair;
 
@@ -8,7 +8,7 @@ use weir_base::{Ecn, Rate, Span, Time};
 use weir_control::Feedback;
 use weir_transport::tcp::{Flags, Segment};
 
-/// A direction that drops, delays, doubles and marks some of its first 400 packets.
+/// A direction that drops, delays, duplicates and marks some of its first 400 packets.
 fn script() -> impl Strategy<Value = Script> {
     let numbers = |most| prop::collection::vec(0u64..400, 0..most);
     let late = prop::collection::vec((0u64..400, 1u64..600), 0..30);
@@ -21,7 +21,7 @@ fn script() -> impl Strategy<Value = Script> {
     })
 }
 
-/// Some 200 for each controller.
+/// Number of cases: about 200 for each controller.
 const CASES: u32 = 3_500;
 
 /// Every controller of the registry.

@@ -1,4 +1,4 @@
-//! Ends whose clocks are apart, run at different rates and count differently: nothing that TCP does for itself depends on it.
+//! Ends whose clocks differ in offset, rate and tick: TCP itself does not depend on it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod pair;
@@ -15,7 +15,7 @@ fn between(client: Clock, server: Clock) -> Pair {
     Pair::between(with(client), with(server), Span::from_millis(20), Some(Rate::from_mbit_per_sec(10)))
 }
 
-/// The microseconds that a clock shows at a time.
+/// A clock that counts microseconds.
 fn micros() -> Clock {
     Clock { tick: Span::from_micros(1), ..Clock::default() }
 }
@@ -47,7 +47,7 @@ fn a_transfer_with_losses_is_the_same_whatever_the_clocks_show() {
     };
     let plain = run(Clock::default());
     assert!(plain.1 >= 4);
-    // Over the end of 32 bits too: 4,294,967.296 s of milliseconds end a second after the start.
+    // Also over the wrap of 32 bits: with the second offset, the milliseconds wrap a second after the start.
     for offset in [Span::from_secs(1_000_000), Span::from_millis(4_294_966_296)] {
         assert_eq!(run(Clock { offset: Some(offset), ..Clock::default() }), plain);
     }

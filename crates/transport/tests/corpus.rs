@@ -1,4 +1,4 @@
-//! What the fuzzer's inputs must not do, checked without the fuzzer, and with bytes at random.
+//! The checks of the fuzzer with the inputs of its corpus and with random bytes, without the fuzzer.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../../../fuzz/checks/rudp.rs"]
@@ -8,7 +8,7 @@ mod sliq;
 
 use proptest::prelude::*;
 
-/// Hands each input of a folder to a check.
+/// Runs a check on each input of a folder.
 fn each_of(folder: &str, check: fn(&[u8])) {
     let folder = format!("{}/../../fuzz/corpus/{folder}", env!("CARGO_MANIFEST_DIR"));
     let mut inputs = 0;

@@ -1,5 +1,5 @@
-//! What a receiver tells of marks, and what the sender makes of it: which packets are marked is fixed, and so is every ECE.
-//! The path has 10 Mbit/s and an RTT of 20 ms, so that a segment comes every 1.2 ms, and every second one is acknowledged.
+//! The receiver's reports of marks and the sender's reaction: the marked packets are fixed, and so is every ECE. The path has
+//! 10 Mbit/s and an RTT of 20 ms, so that a segment arrives every 1.2 ms, and every second one is acknowledged.
 
 mod pair;
 
@@ -11,7 +11,7 @@ use weir_transport::tcp::{Config, Flags};
 const MSS: u64 = 1448;
 
 fn dctcp() -> Config {
-    // Single segments and a buffer that does not grow: nothing else sends an acknowledgement before its time.
+    // Single segments and a buffer that does not grow: nothing else causes an early acknowledgement.
     let buffer = Bytes::new(131_072);
     Config { ecn: true, feedback: Feedback::Dctcp, receive_buffer: (buffer, buffer), ..config("newreno") }
 }
@@ -24,14 +24,14 @@ fn path(config: Config, mark: impl IntoIterator<Item = u64>) -> Pair {
     path_back(config, mark, Script::default())
 }
 
-/// With something that happens to the acknowledgements.
+/// The same path, with a script for the acknowledgements.
 fn path_back(config: Config, mark: impl IntoIterator<Item = u64>, back: Script) -> Pair {
     let forth = Script { mark: mark.into_iter().collect(), data_only: true, ..Script::default() };
     let rate = Some(Rate::from_mbit_per_sec(10));
     Pair::new(config, Span::from_millis(20), rate, forth, back)
 }
 
-/// The pure acknowledgements as the segment that they expect next, counted from 0, and whether they carry ECE.
+/// For each pure acknowledgement, the segment expected next, counted from 0, and whether it carries ECE.
 fn echoes(pair: &Pair) -> Vec<(u64, bool)> {
     let acks = pair.back.log.iter().filter(|(_, segment, _)| !segment.flags.has(Flags::SYN));
     let origin = pair.forth.log[0].1.seq.wrapping_add(1);
@@ -41,7 +41,7 @@ fn echoes(pair: &Pair) -> Vec<(u64, bool)> {
     .collect()
 }
 
-/// Which data segments ECE tells of, as DCTCP's sender counts them: all that an acknowledgement with ECE covers.
+/// The data segments reported as marked by ECE, as DCTCP's sender counts them: all that an acknowledgement with ECE covers.
 fn told_of(pair: &Pair) -> Vec<u64> {
     let mut told = Vec::new();
     let mut before = 0;
@@ -78,14 +78,14 @@ fn a_change_of_marks_sends_the_acknowledgement_that_was_held_back_first() {
     let mut pair = path(dctcp(), [101, 102, 103]);
     pair.transfer(400 * MSS, Span::from_secs(20));
     let around: Vec<_> = echoes(&pair).into_iter().filter(|(next, _)| (100..=108).contains(next)).collect();
-    // Segment 100 waits for a second one, but 101 is marked: both are told at once, each in its own words. 102 then waits
-    // for 103, and 104 is told at once since it ends the marks.
+    // Segment 100 waits for a second one, but 101 is marked: both are acknowledged at once, separately. 102 then waits for 103,
+    // and 104 is acknowledged at once since it ends the marks.
     assert_eq!(around, [(100, false), (101, false), (102, true), (104, true), (105, false), (107, false)]);
 }
 
 #[test]
 fn ece_of_dctcp_ends_without_cwr() {
-    // A single segment, marked, and nothing after it that could carry CWR: the next one, later, is not marked.
+    // A single marked segment, and none after it that could carry CWR; a later segment is not marked.
     let mut pair = path(dctcp(), [0]);
     pair.write(MSS);
     pair.run_until(Time::ZERO + Span::from_secs(1));
@@ -129,17 +129,17 @@ fn accurate_ecn_is_agreed_on_as_rfc_9768_lays_down() {
     let mut pair = path(accurate(), [2]);
     pair.transfer(4 * MSS, Span::from_secs(20));
     let forth: Vec<_> = pair.forth.log.iter().map(|(_, segment, ecn)| (ace(segment.flags), *ecn)).collect();
-    // The SYN asks; the acknowledgement tells that the SYN-ACK came without a codepoint; then the counter stands at 5.
+    // The SYN requests it; the acknowledgement reports that the SYN-ACK came without a codepoint; then the counter is 5.
     assert_eq!(forth[..3], [(0b111, Ecn::NotEct), (0b010, Ecn::Ect1), (5, Ecn::Ect1)]);
     assert!(forth[2..].iter().all(|one| *one == (5, Ecn::Ect1)));
     let back: Vec<_> = pair.back.log.iter().map(|(_, segment, _)| ace(segment.flags)).collect();
-    // The SYN-ACK tells that the SYN came without one; the third segment was marked.
+    // The SYN-ACK reports that the SYN came without a codepoint; the third segment was marked.
     assert_eq!(back, [0b010, 5, 5, 6, 6]);
     let option = |n: usize| pair.back.log[n].1.counters.to_option();
     assert_eq!(option(0), [0u8; 0]);
-    // ECT(1) first: 1 and 1448 bytes of it, none marked, 1 stands for no ECT(0).
+    // ECT(1) first: its initial 1 plus 1448 bytes; no marked bytes; the initial 1 of ECT(0).
     assert_eq!(option(1), [174, 11, 0, 5, 169, 0, 0, 0, 0, 0, 1]);
-    // 2896 bytes and one, 1448 marked.
+    // 2896 bytes plus the initial 1; 1448 bytes marked.
     assert_eq!(option(3), [174, 11, 0, 11, 81, 0, 5, 168, 0, 0, 1]);
     let carried =
         pair.forth.log.iter().filter(|(_, segment, _)| !segment.counters.to_option().is_empty()).count();
@@ -158,7 +158,7 @@ fn accurate_ecn_falls_back_to_what_the_other_side_knows() {
     let classic = Config { feedback: Feedback::Classic, codepoint: Codepoint::Ect0, ..accurate() };
     let without = Config { ecn: false, ..classic.clone() };
     assert_eq!(between(&accurate(), &accurate()), (0b111, 0b010, Ecn::Ect1));
-    // The classic server takes AE for a reserved bit. What it echoes is not enough for ECT(1).
+    // The classic server treats AE as a reserved bit. Its echo is not enough for ECT(1).
     assert_eq!(between(&accurate(), &classic), (0b111, 0b001, Ecn::Ect0));
     assert_eq!(between(&classic, &accurate()), (0b011, 0b001, Ecn::Ect0));
     assert_eq!(between(&accurate(), &without), (0b111, 0b000, Ecn::NotEct));
@@ -178,7 +178,7 @@ fn accurate_ecn_counts_every_mark_once() {
 
 #[test]
 fn accurate_ecn_counts_marks_whose_acknowledgements_were_lost() {
-    // Of ten acknowledgements nine are lost, some 20 segments: the three bits wrap twice between two of them.
+    // Nine of ten acknowledgements are lost, for about 20 segments: the three bits wrap twice between two of them.
     let back = Script { drop: (40..60).filter(|n| n % 10 != 0).collect(), ..Script::default() };
     let marked: Vec<u64> = (55..90).filter(|n| n % 10 != 0).collect();
     let mut pair = path_back(accurate(), marked.clone(), back);
@@ -205,7 +205,7 @@ fn a_mark_reduces_the_window_once_a_round_trip_whatever_the_feedback() {
         assert_eq!(info.ssthresh, Some(35), "{feedback:?}");
         let told =
             pair.forth.log.iter().skip(1).filter(|(_, segment, _)| segment.flags.has(Flags::CWR)).count();
-        // Of Accurate ECN the bit is part of the counter: 5 without it, 6 and 7 with it.
+        // In Accurate ECN the bit is part of the counter: 5 without it, 6 and 7 with it.
         assert!(feedback == Feedback::Accurate || told == 1, "{told}");
     }
 }

@@ -1,5 +1,4 @@
-//! A controller that comes down for a reason of its own: CDG on a link whose queue grows without end, where nothing is lost
-//! and nothing marked.
+//! A controller that reduces its window by its own decision: CDG on a link with an unlimited queue, without losses or marks.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod pair;
@@ -10,7 +9,7 @@ use weir_control::Phase;
 
 const RTT: Span = Span::from_millis(40);
 
-/// A reduction: when it began and ended, and the window before it, at its end and the largest in between.
+/// A reduction: the times of its beginning and end, and the window before it, at its end and the largest in between.
 struct Reduction {
     began: Time,
     ended: Time,
@@ -19,7 +18,7 @@ struct Reduction {
     largest: u32,
 }
 
-/// The reductions of the first so many seconds, and the connection.
+/// The reductions of the first `seconds` seconds, and the connection.
 fn reductions(seconds: u64) -> (Vec<Reduction>, Pair) {
     let rate = Some(Rate::from_mbit_per_sec(10));
     let mut pair = Pair::new(config("cdg"), RTT, rate, Script::default(), Script::default());
@@ -49,7 +48,7 @@ fn the_window_walks_down_to_what_the_controller_says_and_never_up() {
     let (seen, pair) = reductions(20);
     assert!(seen.len() > 10, "{}", seen.len());
     for reduction in &seen {
-        // 724 of 1024, and what the acknowledgement that ends it lets it grow.
+        // 724/1024 of the window before, plus the growth by the acknowledgement that ends the reduction.
         let expected = (reduction.before * 724 / 1024).max(2);
         assert!(
             (expected..=expected + 1).contains(&reduction.after),

@@ -1,5 +1,4 @@
-//! TFRC and RAP flows over pipes that lose packets: their rates are those of their equations, and what they promise of the ends of
-//! their streams holds.
+//! TFRC and RAP flows over pipes that lose packets: their rates follow their equations, and the ends of their streams arrive.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod wire;
@@ -24,7 +23,7 @@ fn busy(name: &str, forth: Pipe) -> Wire {
     wire
 }
 
-/// IP bytes of a rate of data.
+/// The rate of IP bytes for a rate of data bytes.
 fn with_headers(rate: f64) -> f64 {
     rate * 1500.0 / 1456.0
 }
@@ -35,8 +34,8 @@ fn tfrc_sends_at_the_rate_of_its_equation_under_random_loss() {
         let mut wire = busy("tfrc", Pipe { loss, ..PLAIN });
         wire.rate_over(30);
         let rate = with_headers(wire.rate_over(300));
-        // Several losses in a round trip are one loss event, and the mean of a convex equation is above the equation of the
-        // mean: 25 % leave room for both.
+        // Several losses in a round trip are one loss event, and the mean of a convex function is above the function of the mean:
+        // 25 % leave room for both.
         let expected = throughput(1500.0, DELAY * 2, loss, 1.0, 4.0);
         assert!((rate / expected - 1.0).abs() < 0.25, "{loss}: {rate} {expected}");
     }
@@ -48,8 +47,9 @@ fn rap_sends_at_the_rate_of_a_window_that_halves_and_grows_by_a_packet() {
         let mut wire = busy("rap", Pipe { loss, ..PLAIN });
         wire.rate_over(60);
         let rate = with_headers(wire.rate_over(300));
-        // A rate that rises from w / 2 to w packets a round trip by one each sends 3 w^2 / 8 packets for each loss, 3 w / 4 a
-        // round trip on average: sqrt(3 / (2 p)). RAP sees a loss a round trip and three packets later, and rises meanwhile.
+        // A rate that rises from w / 2 to w packets a round trip, by one each round trip, sends 3 w^2 / 8 packets for each loss and
+        // 3 w / 4 a round trip on average: sqrt(3 / (2 p)). RAP detects a loss a round trip and three packets later, and rises
+        // meanwhile.
         let expected = (1.5 / loss).sqrt() * 1500.0 / 0.1;
         assert!((rate / expected - 1.0).abs() < 0.25, "{loss}: {rate} {expected}");
     }
@@ -78,7 +78,7 @@ fn both_come_down_in_an_outage_and_come_back() {
         let sent = wire.sent(0);
         wire.rate_over(5);
         let blind = (wire.sent(0) - sent) as f64 / 5.0;
-        // Half as many each timeout, of 400 ms at first: after ten seconds hardly any.
+        // The rate halves at each timeout, at first after 400 ms: after ten seconds hardly any packets leave.
         assert!(blind * 1456.0 < before / 20.0, "{name}: {blind} packets a second, {before} B/s before");
         wire.rate_over(60);
         let after = wire.rate_over(60);

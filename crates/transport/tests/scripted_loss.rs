@@ -1,7 +1,6 @@
-//! Scripted loss: which packets are dropped is fixed, and so are the counts of retransmissions, timeouts and undos. For a
-//! clean path, single and repeated losses, bursts, lost SYNs, reordering, a stall, lost tails and lost acknowledgements the
-//! counts are those that Linux 6.18 gave on the same path (10 Mbit/s, 20 ms, 400 segments, `reno`); `make agreement` asks the
-//! kernel again.
+//! Scripted loss: the dropped packets are fixed, and so are the numbers of retransmissions, timeouts and undos. For a clean path,
+//! single and repeated losses, bursts, lost SYNs, reordering, a stall, lost tails and lost acknowledgements, the numbers are those
+//! of Linux 6.18 on the same path (10 Mbit/s, 20 ms, 400 segments, `reno`); `make agreement` measures the kernel again.
 
 mod pair;
 
@@ -85,7 +84,7 @@ fn every_second_packet_lost_costs_one_retransmission_each_and_one_reduction() {
 
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
-    // What leaves when the loss of segment 60 is seen is its retransmission.
+    // The last segment with the sequence number of segment 60 is its retransmission.
     let mut probe = path("newreno", dropping([60]));
     probe.transfer(400 * MSS, Span::from_secs(20));
     let sent = probe.data_sent();

@@ -1,4 +1,4 @@
-//! Scripted loss without SACK (NewReno, RFC 6582): what each loss costs, on the path of `scripted_loss` (10 Mbit/s, 20 ms, 400
+//! Scripted loss without SACK (NewReno, RFC 6582): the effects of each loss on the path of `scripted_loss` (10 Mbit/s, 20 ms, 400
 //! segments, `newreno`).
 
 mod pair;
@@ -70,7 +70,7 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (0, 0, 0));
 }
 
-/// How many segments leave before the 61st, which is lost, leaves again.
+/// Number of segments sent before the lost 61st segment is retransmitted.
 fn sent_before_the_retransmission(limited_transmit: bool) -> usize {
     let config = Config { sack: false, limited_transmit, ..config("newreno") };
     let rate = Some(Rate::from_mbit_per_sec(10));
@@ -93,7 +93,7 @@ fn with_a_fixed_delay_every_second_segment_is_acknowledged() {
         let rate = Some(Rate::from_mbit_per_sec(10));
         let mut pair = Pair::new(config, RTT, rate, Script::default(), Script::default());
         pair.transfer(400 * MSS, Span::from_secs(20));
-        // All but the answer to the SYN.
+        // All except the answer to the SYN.
         pair.back.log.len() - 1
     };
     let delay = Some(Span::from_millis(100));

@@ -1,10 +1,9 @@
-//! When an acknowledgement leaves, as Linux decides it: at once for every second full segment, in quick mode, when a gap
-//! closes or a duplicate comes; thinned out while data is missing (`__tcp_ack_snd_check`); else after a delay that
-//! adapts to the arrivals (`tcp_event_data_recv`, `tcp_send_delayed_ack`). With a fixed delay it is RFC 5681's section 4.2 alone, as
-//! BSDs have it: every second segment, and no quick mode. BSDs tell of the window too, once the application has read two segments
-//! beyond the one that they told last (`tcp_output.c` of FreeBSD 4). The acknowledgement of a second segment leaves before that
-//! segment is read, so it tells of one segment less, and the third segment is acknowledged as soon as it is read: two
-//! acknowledgements for three segments.
+//! The times of acknowledgements as in Linux: at once for every second full segment, in quick mode, when a gap closes or a
+//! duplicate arrives; compressed while data is missing (`__tcp_ack_snd_check`); otherwise after a delay that adapts to the arrivals
+//! (`tcp_event_data_recv`, `tcp_send_delayed_ack`). A fixed delay follows RFC 5681, section 4.2, only, as in BSD: every second
+//! segment, and no quick mode. BSD also sends a window update when the application has read two segments beyond the last advertised
+//! window (`tcp_output.c` of FreeBSD 4). The acknowledgement of a second segment leaves before that segment is read, so its window
+//! is one segment smaller, and the third segment is acknowledged as soon as it is read: two acknowledgements for three segments.
 
 use super::jiffies;
 use weir_base::{Span, Time};
@@ -15,48 +14,48 @@ const MIN: u64 = 40_000;
 const MAX: u64 = 200_000;
 /// Most segments acknowledged one by one at the start (`TCP_MAX_QUICKACKS`).
 pub(crate) const MAX_QUICK: u32 = 16;
-/// Duplicates acknowledged one by one before they are thinned out (`TCP_FASTRETRANS_THRESH`).
+/// Duplicate acknowledgements sent one by one before compression begins (`TCP_FASTRETRANS_THRESH`).
 const UNCOMPRESSED: u32 = 3;
-/// Duplicates held back at most (`tcp_comp_sack_nr`).
+/// Most duplicate acknowledgements that are compressed into one (`tcp_comp_sack_nr`).
 const MOST_COMPRESSED: u32 = 44;
-/// Longest time that they are held back (`tcp_comp_sack_delay_ns`).
+/// Longest delay of compressed acknowledgements (`tcp_comp_sack_delay_ns`).
 const COMPRESS: Span = Span::from_millis(1);
-/// Part of the RTT that they are held back at most: 5 %.
+/// Divisor of the RTT that bounds their delay: a 20th, 5 %.
 const COMPRESS_PART: u64 = 20;
 
-/// What the check needs to know.
+/// The receiver's state that [`DelayedAck::check`] uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
     pub(crate) received_to: u64,
     pub(crate) gaps: bool,
-    /// Smoothed RTT, microseconds; `None` before a sample.
+    /// Smoothed RTT in microseconds; `None` before the first sample.
     pub(crate) rtt: Option<u64>,
-    /// Eight times the smaller of that and the RTT that the receiver sees; 0 before a sample.
+    /// Eight times the smaller of `rtt` and the RTT measured by the receiver, in microseconds; 0 before the first sample.
     pub(crate) least_rtt8: u64,
 }
 
 /// The acknowledgement policy of one receiver.
 #[derive(Debug, Clone)]
 pub(crate) struct DelayedAck {
-    /// Delay now in use, microseconds; 0 before the first data.
+    /// Present delay in microseconds; 0 before the first data.
     ato: u64,
     last_data: Time,
     quick: u32,
-    /// Data has arrived that was not acknowledged.
+    /// Whether data has arrived that is not acknowledged.
     scheduled: bool,
     now_due: bool,
-    /// The sender has paused, as PSH or a short segment tells.
+    /// Whether the sender has paused, by PSH or a short segment.
     pushed: bool,
-    /// Data was sent in answer lately: quick mode is off (`icsk_ack.pingpong`).
+    /// Whether data was recently sent in answer, which turns quick mode off (`icsk_ack.pingpong`).
     interactive: bool,
     largest: u64,
     rto: u64,
     deadline: Time,
-    /// A delay that does not adapt, microseconds.
+    /// A fixed delay in microseconds; `None` if the delay adapts.
     fixed: Option<u64>,
-    /// Whether the window is told of once two segments were read.
+    /// Whether a window update is sent once two segments were read.
     window_updates: bool,
-    /// Bytes that the application had not read when the window was told last.
+    /// Bytes that the application had not read when the window was last advertised.
     unread: u64,
     compress: bool,
     compressed: u32,
@@ -66,8 +65,8 @@ pub(crate) struct DelayedAck {
 }
 
 impl DelayedAck {
-    /// A policy that thins duplicates out or does not, with a delay that is fixed or adapts. With `window_updates` the window is told
-    /// of once two segments were read.
+    /// A policy with or without compression of duplicates. The delay adapts if `fixed` is `None`. With `window_updates`, a window
+    /// update is sent once two segments were read.
     pub(crate) fn new(compress: bool, fixed: Option<Span>, window_updates: bool) -> DelayedAck {
         DelayedAck {
             ato: 0,
@@ -77,7 +76,7 @@ impl DelayedAck {
             now_due: false,
             pushed: false,
             interactive: false,
-            // The least that a peer is taken to send (`TCP_MSS_DEFAULT`).
+            // The smallest assumed MSS of a peer (`TCP_MSS_DEFAULT`).
             largest: 536,
             rto: super::rto::RTO_INITIAL,
             deadline: Time::NEVER,
@@ -92,7 +91,7 @@ impl DelayedAck {
         }
     }
 
-    /// In-order data arrived (`tcp_event_data_recv`).
+    /// In-order data has arrived (`tcp_event_data_recv`).
     #[inline(always)]
     pub(crate) fn on_data(&mut self, len: u64, window: u64, rto: u64, now: Time) {
         self.scheduled = true;
@@ -107,10 +106,10 @@ impl DelayedAck {
         self.last_data = now;
     }
 
-    /// The delay follows the gap since the last data.
+    /// Adapts the delay to the gap since the last data.
     #[inline]
     fn adapt(&mut self, window: u64, rto: u64, now: Time) {
-        // So close, and the gap is at most half of the shortest delay, however the jiffies fall: no division is needed.
+        // With so small a gap, the gap in jiffies is at most half of the shortest delay: no division is needed.
         if now.since(self.last_data) < Span::from_micros(MIN / 2) {
             self.ato = self.ato / 2 + MIN / 2;
             return;
@@ -144,25 +143,25 @@ impl DelayedAck {
         self.scheduled = true;
     }
 
-    /// Out-of-order data arrived.
+    /// Out-of-order data has arrived.
     pub(crate) fn schedule(&mut self) {
         self.scheduled = true;
     }
-    /// A gap was closed or a mark arrived: the next check sends.
+    /// A gap was closed or a mark has arrived: the next check sends an acknowledgement.
     pub(crate) fn demand(&mut self) {
         self.scheduled = true;
         self.now_due = true;
     }
 
-    /// Whether an acknowledgement must leave now, whatever [`DelayedAck::check`] would say. `unacknowledged` are the bytes received
-    /// in order that no acknowledgement has told of.
+    /// Whether an acknowledgement must leave now, without [`DelayedAck::check`]. `unacknowledged` is the number of bytes received in
+    /// order that are not acknowledged.
     #[inline]
     pub(crate) fn is_due(&self, unacknowledged: u64) -> bool {
         self.scheduled
             && (unacknowledged > self.largest || (self.quick > 0 && !self.interactive) || self.now_due)
     }
 
-    /// Of an acknowledgement that is not [due](DelayedAck::is_due): whether it must leave now; otherwise a timer is set.
+    /// Whether an acknowledgement that is not [due](DelayedAck::is_due) must leave now; otherwise sets a timer.
     pub(crate) fn check(&mut self, check: Check, now: Time) -> bool {
         if !self.scheduled {
             return false;
@@ -178,8 +177,8 @@ impl DelayedAck {
         self.pushed = true;
     }
 
-    /// The application has read all that came in order, of which no acknowledgement has told so many bytes: whether that is
-    /// acknowledged at once (`tcp_cleanup_rbuf`; of BSDs `tcp_usr_rcvd`).
+    /// The application has read all in-order data, of which `unacknowledged` bytes are not acknowledged. Returns whether an
+    /// acknowledgement leaves at once (`tcp_cleanup_rbuf`; in BSD `tcp_usr_rcvd`).
     pub(crate) fn after_read(&self, unacknowledged: u64, gaps: bool) -> bool {
         if self.fixed.is_some() {
             let opened = self.unread + unacknowledged;
@@ -188,7 +187,7 @@ impl DelayedAck {
         self.scheduled && self.pushed && !self.interactive && !gaps
     }
 
-    /// Holds a duplicate back if it may be.
+    /// Compresses a duplicate acknowledgement if that is allowed, and returns whether it did.
     fn compress_one(&mut self, check: Check, now: Time) -> bool {
         if !self.compress || self.compressed >= MOST_COMPRESSED {
             return false;
@@ -220,7 +219,7 @@ impl DelayedAck {
         self.largest
     }
 
-    /// `tcp_send_delayed_ack`. Answers whether the timer that runs is so close that waiting is not worth it.
+    /// `tcp_send_delayed_ack`. Returns whether the running timer is so close that the acknowledgement leaves now.
     fn delay(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let mut wait = self.ato;
         if wait > MIN {
@@ -230,12 +229,12 @@ impl DelayedAck {
         if self.deadline != Time::NEVER && self.deadline <= now + Span::from_micros(wait / 4) {
             return self.fixed.is_none();
         }
-        // A timer that runs is never put off.
+        // A running timer is never delayed.
         self.deadline = self.deadline.min(jiffies::deadline(now, wait));
         false
     }
 
-    /// Whether an acknowledgement is held back (`ICSK_ACK_TIMER`).
+    /// Whether an acknowledgement is delayed (`ICSK_ACK_TIMER`).
     pub(crate) fn is_delaying(&self) -> bool {
         self.deadline != Time::NEVER
     }
@@ -245,15 +244,15 @@ impl DelayedAck {
         self.quick |= u32::from(self.fixed.is_none());
     }
 
-    /// Data leaves: in answer to what has just come, it carries the acknowledgement (`tcp_event_data_sent`).
+    /// Data leaves. Data in answer to data that has just arrived carries the acknowledgement (`tcp_event_data_sent`).
     pub(crate) fn on_data_sent(&mut self, now: Time) {
-        // Before the first data there is no delay, and this is called for every segment of a sender that gets none.
+        // There is no delay before the first data; a sender that receives no data calls this for every segment.
         if self.ato > 0 && now.since(self.last_data).as_micros() < self.ato {
             self.interactive = true;
         }
     }
 
-    /// An acknowledgement left, alone or with data (`tcp_event_ack_sent`), when so many bytes were not read.
+    /// An acknowledgement has left, alone or with data (`tcp_event_ack_sent`), while `unread` bytes were not read.
     pub(crate) fn on_ack_sent(&mut self, unread: u64) {
         self.unread = unread;
         if self.quick > 0 {
@@ -270,12 +269,12 @@ impl DelayedAck {
         self.compress_deadline = Time::NEVER;
     }
 
-    /// The earliest of its timers.
+    /// The earliest of its deadlines.
     pub(crate) fn deadline(&self) -> Time {
         self.deadline.min(self.compress_deadline)
     }
 
-    /// A deadline may have come: whether an acknowledgement must leave.
+    /// Handles deadlines that have passed. Returns whether an acknowledgement must leave.
     pub(crate) fn on_timer(&mut self, now: Time) -> bool {
         if now >= self.compress_deadline {
             self.compress_deadline = Time::NEVER;
@@ -288,7 +287,7 @@ impl DelayedAck {
         if !self.scheduled {
             return false;
         }
-        // The delay was missed: it was too short, or the exchange was not interactive after all.
+        // The delay has expired: it was too short, or the exchange was not interactive.
         if self.interactive {
             self.interactive = false;
             self.ato = MIN;
@@ -309,7 +308,7 @@ mod tests {
         ack.is_due(unacknowledged) || ack.check(check, Time::ZERO)
     }
 
-    /// Which of so many full segments, which come one by one, are acknowledged at once.
+    /// The numbers of the full segments that are acknowledged at once, if `segments` of them arrive one by one.
     fn acknowledged(ack: &mut DelayedAck, segments: u32) -> Vec<u32> {
         let mut pending = 0;
         let mut sent = Vec::new();
@@ -344,8 +343,8 @@ mod tests {
 
     #[test]
     fn with_window_updates_two_of_three_segments_are_acknowledged() {
-        // FreeBSD 4: the second one at once, when the first is read and it is not; the third when it is read, since the window is
-        // then two segments wider than was told.
+        // FreeBSD 4: the second segment is acknowledged at once, before it is read; the third when it is read, since the window is
+        // then two segments larger than advertised.
         let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)), true);
         let (mut pending, mut at_once, mut after_read) = (0, vec![], vec![]);
         for n in 1..=9 {

@@ -4,7 +4,7 @@
 
 use super::scoreboard::{LOST, RETRANS, Scoreboard};
 
-/// Segments SACKed beyond a missing one that count as loss while no reordering has been seen (`tcp_reordering`).
+/// Segments out of order that indicate a loss while no reordering has been seen (`tcp_reordering`).
 pub(crate) const REORDERING: u32 = 3;
 /// The largest degree of reordering that is remembered (`tcp_max_reordering`).
 pub(crate) const MAX_REORDERING: u64 = 300;

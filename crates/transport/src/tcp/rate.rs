@@ -1,24 +1,24 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation), as Linux `tcp_rate.c` takes them: what was delivered
-//! between the sending and the delivery of a segment, over the longer of the send and the acknowledgement interval.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation), as in Linux `tcp_rate.c`: the data delivered between the
+//! sending and the delivery of a segment, over the longer of the send and the acknowledgement interval.
 
 use super::rack::sent_after;
 use super::scoreboard::Sent;
 use weir_base::{Bytes, Rate, Span};
 use weir_control::RateSample;
 
-/// Counters of a connection. Times in microseconds; `delivered` begins at 1 with the handshake, as in Linux.
+/// Counters of a connection. Times are in microseconds; `delivered` begins at 1 with the handshake, as in Linux.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
     pub(crate) delivered: u64,
     delivered_at: u64,
     first_sent_at: u64,
-    /// The application limits sending until this many are delivered; 0 if it does not.
+    /// Number of delivered segments up to which the application limits sending; 0 if it does not.
     app_limited: u64,
-    /// Delivered and interval of the last sample worth keeping.
+    /// Delivered segments, interval and application limit of the sample that is kept.
     best: (u32, u64, bool),
 }
 
-/// The sample that one acknowledgement takes.
+/// The state of the sample of one acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sampling {
     pub(crate) prior_delivered: u64,
@@ -40,7 +40,7 @@ impl Delivery {
             self.delivered_at = now;
         }
         sent.first_sent_at = self.first_sent_at;
-        // The stamp doubles as the mark of a sample not yet taken, so it is never 0.
+        // A stamp of 0 means that the sample is taken, so the stamp itself is never 0.
         sent.delivered_at = self.delivered_at.max(1);
         sent.delivered = self.delivered;
         sent.app_limited = self.app_limited != 0;
@@ -64,7 +64,7 @@ impl Delivery {
         sent.delivered_at = 0;
     }
 
-    /// Ends the acknowledgement (`tcp_rate_gen`).
+    /// Ends the acknowledgement (`tcp_rate_gen`). Returns its sample; `None` if it has none or the interval is below the RTT.
     pub(crate) fn sample(
         &mut self,
         sampling: &Sampling,
@@ -84,7 +84,7 @@ impl Delivery {
         }
         let delivered = (self.delivered - sampling.prior_delivered) as u32;
         let interval = sampling.send_interval.max(now.saturating_sub(sampling.prior_at));
-        // Faster than a round trip: retransmissions were mixed up.
+        // Faster than a round trip: retransmissions and originals were confused.
         if interval < min_rtt || interval == 0 {
             return None;
         }
@@ -102,7 +102,7 @@ impl Delivery {
         })
     }
 
-    /// The application has nothing to send while the window would allow it (`tcp_rate_check_app_limited`).
+    /// The application has no data to send although the window allows it (`tcp_rate_check_app_limited`).
     pub(crate) fn limited_by_application(&mut self, in_flight: u32) {
         self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
     }
@@ -112,13 +112,13 @@ impl Delivery {
         self.app_limited != 0
     }
 
-    /// Whether [`Delivery::limited_by_application`] would say what is known already.
+    /// Whether [`Delivery::limited_by_application`] would change nothing.
     #[inline]
     pub(crate) fn is_limited_by_application(&self, in_flight: u32) -> bool {
         self.app_limited == (self.delivered + u64::from(in_flight)).max(1)
     }
 
-    /// The last sample as a rate of payload, as `tcp_info` tells it.
+    /// The kept sample as a rate of payload, as in `tcp_info`; `None` before the first sample.
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;
         (interval > 0).then(|| {

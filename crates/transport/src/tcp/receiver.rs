@@ -1,6 +1,6 @@
-//! The receiving half of a connection: what has arrived, what of it the application has not yet read, ECN echo (RFC 3168, or
-//! RFC 8257 section 3.2 as Linux `dctcp_ece_ack_update` has it), and what the next acknowledgement says. Positions count from
-//! the peer's SYN.
+//! The receiving half of a connection: the data that has arrived and is not yet read, the ECN echo (RFC 3168, or RFC 8257,
+//! section 3.2, as in Linux `dctcp_ece_ack_update`), and the fields of the next acknowledgement. Positions count from the peer's
+//! SYN.
 
 use super::accecn::{ReceiverCounters, flags_of};
 use super::config::Config;
@@ -16,31 +16,31 @@ pub(crate) struct Receiver {
     pub(crate) next: u64,
     /// `next` when the last acknowledgement left.
     told: u64,
-    /// Position that the FIN takes.
+    /// Position of the FIN; `None` before it has arrived.
     fin: Option<u64>,
     unread: u64,
-    /// What of it was not read when the acknowledgement that is due became so.
+    /// Bytes that were not read when the present acknowledgement became due.
     unread_when_due: u64,
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
-    /// Nothing has come in since the window was told last, so that it is what it was.
+    /// Whether nothing has arrived since the window was last advertised, so that it is unchanged.
     window_is_told: bool,
     clock: Clock,
-    /// How marks are told; `None` where ECN was not agreed on.
+    /// How marks are reported; `None` without ECN.
     pub(crate) feedback: Option<Feedback>,
-    /// ECE goes out: until CWR comes in, or as long as marks come in (DCTCP).
+    /// Whether ECE is sent: until CWR arrives, or as long as marks arrive (DCTCP).
     echo: bool,
-    /// The last packet was marked (DCTCP's CE state).
+    /// Whether the last packet was marked (DCTCP's CE state).
     ce: bool,
-    /// Marks are counted (Accurate ECN).
+    /// Counters of marks; `None` without Accurate ECN.
     pub(crate) accecn: Option<ReceiverCounters>,
-    /// Data with ECT or CE has been seen.
+    /// Whether data with ECT or CE has arrived.
     ect_seen: bool,
-    /// Newest timestamp to echo (`ts_recent`), and when it came.
+    /// Newest timestamp to echo (`ts_recent`).
     pub(crate) recent: u32,
     held: u64,
-    /// An acknowledgement must leave now.
+    /// Whether an acknowledgement must leave now.
     pub(crate) ack_due: bool,
 }
 
@@ -85,13 +85,13 @@ impl Receiver {
         }
     }
 
-    /// Takes in data. `rtt` is the smoothed one, `rto` the timeout, in microseconds.
+    /// Takes data. `rtt` is the smoothed RTT and `rto` the retransmission timeout, in microseconds.
     #[inline(never)]
     pub(crate) fn on_data(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
         self.take_in(data, rtt, rto, now);
     }
 
-    /// The same, inlined where most segments arrive: what is known of those there is not looked at again.
+    /// The same, inlined at the call for the most frequent segments, so that checks made there are not repeated.
     #[inline(always)]
     pub(crate) fn take_in(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
         self.window_is_told = false;
@@ -102,7 +102,7 @@ impl Receiver {
         let end_with_fin = end + u64::from(data.fin);
         if data.cwr && matches!(self.feedback, Some(Feedback::Classic | Feedback::Dctcp)) {
             self.echo = false;
-            // The peer has reduced, perhaps to a single segment: it is to hear of this one at once.
+            // The peer has reduced its window, perhaps to one segment, so this segment is acknowledged at once.
             self.acks.demand();
         }
         if end_with_fin <= self.next {
@@ -142,7 +142,7 @@ impl Receiver {
         }
     }
 
-    /// Whether an acknowledgement that is not due at once leaves nevertheless.
+    /// Whether an acknowledgement that is not due leaves now nevertheless.
     #[inline(always)]
     fn leaves_anyway(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let gaps = !self.reassembly.is_empty();
@@ -189,8 +189,8 @@ impl Receiver {
         if smoothed == 0 || seen == 0 { smoothed.max(seen) } else { smoothed.min(seen) }
     }
 
-    /// Whether the acknowledgement that is held back must leave before this data is taken in: the data changes what ECE says
-    /// (RFC 8257, section 3.2).
+    /// Whether the delayed acknowledgement must leave before this data is processed, since the data changes ECE (RFC 8257, section
+    /// 3.2).
     pub(crate) fn must_tell_first(&self, start: u64, end: u64, ecn: Ecn) -> bool {
         self.feedback == Some(Feedback::Dctcp)
             && ecn.is_capable()
@@ -200,14 +200,14 @@ impl Receiver {
             && start < self.window.edge()
     }
 
-    /// The acknowledgement that was held back leaves, as data comes in that starts here. It says what was so before it.
+    /// The delayed acknowledgement leaves with the state before the data that starts here.
     pub(crate) fn on_told_first(&mut self, start: u64) {
         if start > self.next {
             self.on_ack_sent();
         }
     }
 
-    /// ECE of DCTCP: the mark of the last packet. A change is told at once.
+    /// ECE of DCTCP: the mark of the last packet. A change is reported at once.
     fn follow_mark(&mut self, ecn: Ecn) {
         let marked = ecn == Ecn::Ce;
         if ecn.is_capable() {
@@ -237,13 +237,13 @@ impl Receiver {
                     return;
                 }
                 if !self.echo {
-                    // The first mark is told at once.
+                    // The first mark is reported at once.
                     self.acks.enter_quick(self.window.offered(self.next), 2);
                 }
                 self.echo = true;
             }
             Ecn::NotEct => {
-                // A retransmission (never ECT) from a sender that uses ECT: something was lost.
+                // A retransmission (never ECT) from a sender that uses ECT: a segment was lost.
                 if self.ect_seen {
                     self.acks.enter_quick(self.window.offered(self.next), 2);
                 }
@@ -252,7 +252,7 @@ impl Receiver {
         }
     }
 
-    /// What the flags of an acknowledgement tell of marks.
+    /// The flags by which an acknowledgement reports marks.
     #[inline]
     pub(crate) fn echo(&self) -> Flags {
         match &self.accecn {
@@ -262,7 +262,7 @@ impl Receiver {
         }
     }
 
-    /// The window to tell now.
+    /// The window to advertise now, in bytes.
     #[inline]
     pub(crate) fn tell_window(&mut self) -> u32 {
         if self.window_is_told {
@@ -272,30 +272,30 @@ impl Receiver {
         self.window.tell(self.next, self.held)
     }
 
-    /// An acknowledgement left, alone or with data.
+    /// An acknowledgement has left, alone or with data.
     pub(crate) fn on_ack_sent(&mut self) {
         self.told = self.next;
         self.ack_due = false;
         self.acks.on_ack_sent(std::mem::take(&mut self.unread_when_due));
     }
 
-    /// Whether the next segment would say the same as the one that has just left, if nothing came in between.
+    /// Whether the next segment would have the same receiver fields as the one that has just left, if nothing arrives in between.
     #[inline]
     pub(crate) fn has_said_all(&self) -> bool {
         self.accecn.is_none() && !self.acks.is_quick()
     }
 
-    /// The position that acknowledgements told last (`rcv_wup`).
+    /// The last acknowledged position (`rcv_wup`).
     pub(crate) fn told(&self) -> u64 {
         self.told
     }
 
-    /// The application reads all that has arrived in order.
+    /// The application reads all data that has arrived in order. Returns the number of bytes.
     pub(crate) fn take_read(&mut self) -> u64 {
         std::mem::take(&mut self.unread)
     }
 
-    /// Whether everything up to the FIN has arrived.
+    /// Whether all data up to the FIN has arrived.
     pub(crate) fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }

@@ -1,5 +1,5 @@
-//! The states of congestion and recovery, entered and left as Linux `tcp_fastretrans_alert` does: Open, Disorder, CWR,
-//! Recovery and Loss, with undo (DSACK, Eifel) and F-RTO (RFC 5682 in its SACK form).
+//! The states of congestion and recovery and their changes as in Linux `tcp_fastretrans_alert`: Open, Disorder, CWR, Recovery and
+//! Loss, with undo (DSACK, Eifel) and F-RTO (RFC 5682 in its SACK form).
 
 use super::ack::Effects;
 use super::sender::{Rexmit, Sender};
@@ -7,7 +7,7 @@ use weir_base::Time;
 use weir_control::{Congestion, Phase, Signal, Timeout};
 
 impl Sender {
-    /// Something is out of the ordinary. Answers what may be sent.
+    /// Handles an acknowledgement that signals loss or marks, or arrives outside the Open state. Returns the allowed retransmissions.
     pub(crate) fn alert(&mut self, prior_una: u64, effects: &mut Effects, now: Time) -> Rexmit {
         if effects.ece {
             self.undo.reversible = false;
@@ -49,7 +49,7 @@ impl Sender {
         Rexmit::Lost
     }
 
-    /// Open, Disorder or CWR: look for loss.
+    /// Looks for losses in Open, Disorder or CWR. Returns the allowed retransmissions; `None` if nothing is lost.
     fn open_state(&mut self, effects: &mut Effects, now: Time) -> Option<Rexmit> {
         if !self.sack {
             if effects.una_advanced {
@@ -71,10 +71,10 @@ impl Sender {
         Some(Rexmit::Lost)
     }
 
-    /// What was outstanding when the state began is acknowledged. Answers whether the state is held nevertheless.
+    /// Ends a state once all data outstanding at its beginning is acknowledged. Returns whether the state is held nevertheless.
     fn leave_state(&mut self, effects: &Effects, now: Time) -> bool {
         match self.phase {
-            // Held a little longer, so that the segment with CWR arrives.
+            // CWR is held until more is acknowledged, so that the segment with CWR arrives.
             Phase::Cwr if self.una != self.high_seq => {
                 self.end_reduction(now);
                 self.phase = Phase::Open;
@@ -93,7 +93,7 @@ impl Sender {
         false
     }
 
-    /// RACK, or NewReno without SACK, looks for losses (`tcp_identify_packet_loss`).
+    /// Looks for losses by RACK, or by NewReno without SACK (`tcp_identify_packet_loss`).
     fn identify_loss(&mut self, effects: &mut Effects, now: Time) {
         if self.board.out() == 0 {
             return;
@@ -115,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// Begins recovery; a reduction that is under way goes on (`tcp_enter_recovery`).
+    /// Begins recovery; a reduction under way continues (`tcp_enter_recovery`).
     pub(crate) fn enter_recovery(&mut self, ece: bool, now: Time) {
         if self.board.retrans == 0 && !self.retransmission_outstanding() {
             self.undo.stamp = None;
@@ -153,7 +153,7 @@ impl Sender {
         self.read_window();
     }
 
-    /// The peer echoes a congestion mark, or the controller asks to come down (`tcp_enter_cwr`).
+    /// Begins a reduction because the peer echoes a mark or the controller requests it (`tcp_enter_cwr`).
     pub(crate) fn enter_reduction(&mut self, signal: Signal, now: Time) {
         self.undo.reversible = false;
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
@@ -175,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// Open, or Disorder while anything is SACKed, lost or retransmitted (`tcp_try_keep_open`).
+    /// Enters Open, or Disorder while a segment is SACKed, lost or retransmitted (`tcp_try_keep_open`).
     pub(crate) fn keep_open(&mut self) {
         let disorder = self.board.sacked + self.board.lost > 0 || self.retransmission_outstanding();
         let phase = if disorder { Phase::Disorder } else { Phase::Open };
@@ -191,7 +191,7 @@ impl Sender {
             || self.board.head().is_some_and(|head| head.has(super::scoreboard::EVER_RETRANS))
     }
 
-    /// Takes the reduction back (`tcp_undo_cwnd_reduction`).
+    /// Undoes the reduction (`tcp_undo_cwnd_reduction`).
     fn undo_reduction(&mut self, unmark_lost: bool, now: Time) {
         if unmark_lost {
             self.board.unmark_lost();
@@ -204,11 +204,11 @@ impl Sender {
         self.counters.undos += 1;
         self.usage.stamp = now;
         self.undo.marker = None;
-        // What is SACKed may still show a loss.
+        // SACKed segments may still reveal a loss.
         self.rack.advanced = true;
     }
 
-    /// All retransmissions were duplicates (`tcp_try_undo_dsack`).
+    /// Undoes the reduction if all retransmissions were duplicates (`tcp_try_undo_dsack`). Returns whether it did.
     fn undo_by_dsack(&mut self, now: Time) -> bool {
         if !self.undo.all_duplicates() {
             return false;
@@ -218,7 +218,7 @@ impl Sender {
         true
     }
 
-    /// `tcp_try_undo_recovery`. Answers whether the state is held.
+    /// `tcp_try_undo_recovery`. Returns whether the state is held.
     fn try_undo_recovery(&mut self, effects: &Effects, now: Time) -> bool {
         if self.undo.may(effects.echoed) {
             self.undo_reduction(false, now);
@@ -232,8 +232,8 @@ impl Sender {
         false
     }
 
-    /// The hole was filled by a late original (`tcp_try_undo_partial`). `true`: retransmissions are still out; send nothing
-    /// more of what seems lost.
+    /// Undoes the reduction if a late original has filled the hole (`tcp_try_undo_partial`). Returns `true` if retransmissions are
+    /// still out and no more segments marked lost may be sent.
     fn undo_partially(&mut self, prior_una: u64, effects: &Effects, now: Time) -> bool {
         if self.undo.marker.is_none() || !self.undo.original_arrived(effects.echoed) {
             return false;
@@ -263,7 +263,7 @@ impl Sender {
         true
     }
 
-    /// After a timeout (`tcp_process_loss`).
+    /// Takes an acknowledgement after a timeout (`tcp_process_loss`). Returns the allowed retransmissions.
     fn process_loss(&mut self, effects: &Effects, now: Time) -> Rexmit {
         let recovered = self.una >= self.high_seq;
         if effects.una_advanced && self.undo_loss(false, effects, now) {
@@ -327,7 +327,7 @@ impl Sender {
         self.frto = new_recovery || self.expirations > 0;
     }
 
-    /// Everything is lost but what left too recently (`tcp_timeout_mark_lost`).
+    /// Marks all segments lost except those sent too recently (`tcp_timeout_mark_lost`).
     fn mark_timed_out(&mut self, now: Time) {
         let at = super::sender::micros(now);
         if !self.sack {
@@ -347,7 +347,7 @@ impl Sender {
         }
     }
 
-    /// A tail loss probe was answered (`tcp_process_tlp_ack`).
+    /// Handles the answer to a tail loss probe (`tcp_process_tlp_ack`).
     pub(crate) fn on_probe_ack(&mut self, ack: u64, effects: &Effects, now: Time) {
         if ack < self.probe_end {
             return;
@@ -355,7 +355,7 @@ impl Sender {
         if !self.probe_is_copy || effects.dsack_of_probe {
             self.probe_end = 0;
         } else if ack > self.probe_end {
-            // The probe repaired a loss that nobody else will answer for.
+            // The probe repaired a loss to which nothing else reacts.
             self.undo.reversible = false;
             self.begin_reduction(Signal::Loss, now);
             self.phase = Phase::Cwr;

@@ -1,26 +1,25 @@
-//! Windows below one segment. What such a window stands for leaves in quanta: one segment, or as many as the controller wants
-//! to leave at once (TCP Nice: two, so that a receiver that acknowledges every second one answers), and then no new data for as
-//! long as a window in flight all the while would have taken to send as much, `srtt * quantum / window`. What is lost is sent
-//! again without waiting.
+//! Windows below one segment. Data leaves in quanta of one segment, or of as many as the controller requests (TCP Nice: two, so
+//! that a receiver that acknowledges every second segment answers). After a quantum no new data leaves for the time in which this
+//! window would have carried the quantum: `srtt * quantum / window`. Lost segments are retransmitted without this wait.
 
 use weir_base::{Bytes, Span, Time};
 
-/// Where a window below one segment is.
+/// The state of a window below one segment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SubMssPacing {
-    /// Segments of a quantum; 0 while the window is a segment or more.
+    /// Segments in a quantum; 0 while the window is one segment or more.
     quantum: u32,
-    /// Those that are yet to leave of the quantum that has begun.
+    /// Segments of the present quantum that have yet to leave.
     left: u32,
-    /// When the last quantum began.
+    /// Time at which the last quantum began.
     begun: Time,
 }
 
 impl SubMssPacing {
-    /// The window is a segment or more (0), or so many segments leave at once. `last_sent` is when the last segment left.
+    /// Sets the number of segments in a quantum; 0 if the window is one segment or more. `last_sent` is the time of the last segment.
     pub(crate) fn set_quantum(&mut self, segments: u32, last_sent: Time) {
         if segments == 0 || self.quantum == 0 {
-            // What left before the window fell counts as the quantum that has begun.
+            // Data sent before the window fell counts as the present quantum.
             *self = SubMssPacing { quantum: segments, left: 0, begun: last_sent };
         }
     }
@@ -31,7 +30,7 @@ impl SubMssPacing {
         self.quantum > 0
     }
 
-    /// When new data may leave. The smoothed RTT is in eighths of microseconds.
+    /// When new data may leave. `srtt8` is the smoothed RTT in eighths of microseconds.
     pub(crate) fn next_at(&self, srtt8: u64, mss: u16, window: Bytes) -> Time {
         if self.left > 0 {
             return Time::ZERO;
@@ -64,7 +63,7 @@ mod tests {
     use weir_base::Random;
     use weir_control::{Ack, Controller};
 
-    /// A window that stays.
+    /// A controller with a fixed window.
     struct Fixed {
         window: u64,
         quantum: Option<u64>,
@@ -83,7 +82,7 @@ mod tests {
 
     const MSS: u16 = 1000;
 
-    /// A sender with more than it can send, over 50 ms.
+    /// A sender with endless data and an RTT of 50 ms.
     fn sender(window: u64, quantum: Option<u64>) -> Sender {
         let config = Config { mss: MSS, ..Config::new("newreno".parse().unwrap()) };
         let mut sender = Sender::new(&config, Written::default(), Time::ZERO, 1 << 30, Some(50_000));
@@ -101,7 +100,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// When segments leave within so many milliseconds, if each is acknowledged at once.
+    /// Departure times of segments within these milliseconds, if each segment is acknowledged at once.
     fn departures(sender: &mut Sender, millis: std::ops::RangeInclusive<u64>) -> Vec<u64> {
         let mut left = Vec::new();
         for now in millis {
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_48th_of_a_segment_leaves_as_two_each_96_round_trips() {
-        // 4.8 s and, since 1000 bytes have no 48th, 0.8 % more.
+        // A window of 20 bytes is a 50th of a segment: 96 round trips would be 4.8 s, and it takes 5 s.
         assert_eq!(departures(&mut sender(20, Some(2000)), 1..=10_001), [5_000, 5_000, 10_000, 10_000]);
     }
 

@@ -1,5 +1,5 @@
-//! CP-RUDP alone, and between two aggregation points with one bottleneck: several flows of one application, what they get and how
-//! they share it.
+//! CP-RUDP alone, and several flows of one application between two aggregation points over a path with random loss: their rates
+//! and shares.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod sites;
@@ -13,7 +13,7 @@ use weir_base::Rate;
 use weir_transport::{Endpoint, Message, Stream};
 use wire::{Pipe, Wire};
 
-/// So many flows of CP-RUDP with more parameters, and the plain aggregation points.
+/// Flows of CP-RUDP with more parameters, between plain aggregation points.
 fn rudp(flows: usize, parameters: &str, loss: f64) -> Sites {
     with(flows, parameters, "", loss)
 }
@@ -61,14 +61,14 @@ proptest! {
 
 #[test]
 fn flows_get_a_flowshare_each_however_many_they_are() {
-    // At 1 % of loss and 50 ms a flowshare is what the equation says, for one flow or for twelve.
+    // At 1 % of loss and 50 ms a flowshare is the rate of the equation, for one flow or for twelve.
     let expected = flowshare() * 1427.0 / 1500.0;
     for flows in [1, 4, 12] {
         let mut sites = rudp(flows, "", 0.01);
         sites.rates(20, |_| 1 << 20);
         let rates = sites.rates(60, |_| 1 << 20);
         let mean = rates.iter().sum::<f64>() / flows as f64;
-        // 2 % of what is sent is retransmitted, and a loss event may be more than one loss.
+        // 2 % of the sent data is retransmitted, and a loss event may be more than one loss.
         assert!((0.85..1.2).contains(&(mean / expected)), "{flows}: {mean} {expected}");
         assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.02), "{flows}: {rates:?}");
     }
@@ -76,8 +76,8 @@ fn flows_get_a_flowshare_each_however_many_they_are() {
 
 #[test]
 fn without_the_filter_twelve_flows_are_told_of_more_than_they_may_have() {
-    // 1 % of loss and 50 ms: eleven packets of a flowshare in a round trip, but 135 of twelve, so most losses fall into the round
-    // trip of another one and count for nothing (section 4.4.1).
+    // 1 % of loss and 50 ms: a flowshare has eleven packets in a round trip, but twelve flowshares have 135, so most losses fall
+    // into the round trip of another loss and are not counted (section 4.4.1).
     let expected = flowshare() * 1427.0 / 1500.0;
     let mut naive = with(12, "", "filter = { enabled = false }", 0.01);
     naive.rates(20, |_| 1 << 20);

@@ -7,10 +7,10 @@ use weir_control::tfrc::throughput;
 use weir_coord::{FiveTuple, Packet, Point, Side, Verdict};
 use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
 
-/// One way between the sites.
+/// One-way delay between the sites.
 pub(crate) const DELAY: Span = Span::from_millis(25);
 
-/// Bytes a second of a flowshare at a loss of 1 %, by the equation.
+/// The rate of a flowshare in bytes a second at a loss of 1 %, by the equation.
 pub(crate) fn flowshare() -> f64 {
     throughput(1500.0, Span::from_millis(50), 0.01, 1.0, 4.0)
 }
@@ -25,11 +25,11 @@ pub(crate) struct Sites {
     pub(crate) flows: Vec<[End; 2]>,
     read: Vec<u64>,
     points: [Point; 2],
-    /// Packets under way to each side, by arrival: from which flow, and what.
+    /// Packets on the way to each site, by arrival: arrival time, flow and body.
     ways: [VecDeque<(Time, usize, Body)>; 2],
     loss: f64,
     random: Random,
-    /// Nothing comes back to the senders from then on.
+    /// Time from which on nothing returns to the senders.
     pub(crate) silent: Time,
 }
 
@@ -82,7 +82,7 @@ impl Sites {
         }
     }
 
-    /// A packet passes the aggregation point of a site; what becomes of it.
+    /// Passes a packet to the aggregation point of a site and returns the verdict.
     fn pass(&mut self, site: usize, side: Side, from: usize, flow: usize, body: &mut Body) -> Verdict {
         let length = body.length() + 20;
         let payload = &mut body.datagram_mut().head;
@@ -113,7 +113,7 @@ impl Sites {
         self.flows[flow][end].read(&mut |_, part| *read += if end == 1 { part.bytes } else { 0 });
     }
 
-    /// Runs until `until`; every sender always has frames of so many bytes to write.
+    /// Runs until `until`; every sender always has frames of `frame(flow)` bytes to write.
     pub(crate) fn run(&mut self, until: Time, frame: impl Fn(usize) -> u64) {
         while self.now < until {
             for flow in 0..self.flows.len() {
@@ -143,7 +143,7 @@ impl Sites {
         }
     }
 
-    /// Bytes a second that each flow's receiver reads, over so many seconds.
+    /// Rate at which each flow's receiver reads in the next `over` seconds, in bytes a second.
     pub(crate) fn rates(&mut self, over: u64, frame: impl Fn(usize) -> u64) -> Vec<f64> {
         let before = self.read.clone();
         self.run(self.now + Span::from_secs(over), frame);
@@ -155,18 +155,18 @@ impl Sites {
         self.flows[0][0].sample().unwrap().pacing_rate.unwrap().bits_per_sec() as f64
     }
 
-    /// Nothing comes back from the fortieth second on: the rate halves after each four round trips.
+    /// Nothing returns from the fortieth second on: the rate halves after every four round trips.
     pub(crate) fn halves_without_reports(&mut self) {
         self.run(seconds(40), |_| 1 << 20);
         let before = self.rate();
         self.silent = self.now;
-        // Round trips of 50 ms: a packet is under way for 25 ms, then the rate halves at 200, 400 and 600 ms.
+        // Round trips of 50 ms: packets still arrive for 25 ms; after that the rate halves at 200, 400 and 600 ms.
         self.run(seconds(40) + Span::from_millis(750), |_| 1 << 20);
         let halvings = (before / self.rate()).log2();
         assert!((2.9..3.6).contains(&halvings), "{halvings}");
     }
 
-    /// No flow sends more than this, whatever is reported.
+    /// Checks that no flow sends more than `most`, whatever is reported.
     pub(crate) fn stays_below(&mut self, most: Rate) {
         let rates = self.rates(30, |_| 1 << 20);
         let bytes = most.bits_per_sec() as f64 / 8.0;

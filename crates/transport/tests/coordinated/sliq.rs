@@ -1,11 +1,11 @@
-//! SLIQ at the rate that aggregation points report.
+//! SLIQ at the rate reported by aggregation points.
 
 use crate::sites::{DELAY, Sites, flowshare};
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_coord::header::Prefix;
 use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
 
-/// What a full packet carries: 1,500 bytes less the headers of IP, UDP and CP, 12 of SLIQ and 15 of a part.
+/// Data bytes of a full packet: 1,500 bytes minus the headers of IP, UDP and CP, 12 bytes of SLIQ and 15 of a part.
 const PAYLOAD: f64 = 1500.0 - 20.0 - 8.0 - 20.0 - 12.0 - 15.0;
 
 fn sliq(parameters: &str, coordination: &str) -> String {
@@ -61,7 +61,7 @@ fn no_report_takes_a_connection_above_its_own_maximum() {
     Sites::new(&[transport.clone(), transport], "", 0.001).stays_below(Rate::from_mbit_per_sec(1));
 }
 
-/// All that an end has to send now.
+/// All packets that an end sends now.
 fn sent(end: &mut End, now: Time) -> Vec<Datagram> {
     let mut body = Body::Datagram(Datagram::default());
     let mut sent = Vec::new();
@@ -71,12 +71,12 @@ fn sent(end: &mut End, now: Time) -> Vec<Datagram> {
     sent
 }
 
-/// Hands packets to an end as its aggregation point would, which reports nothing.
+/// Passes packets to an end, like an aggregation point without reports.
 fn take(end: &mut End, datagrams: Vec<Datagram>, now: Time) {
     datagrams.into_iter().for_each(|datagram| end.receive(&Body::Datagram(datagram), Ecn::NotEct, now));
 }
 
-/// A connection that has opened, at the time when it has.
+/// An open connection, and the time at which it opened.
 fn opened(transport: &str, datagrams: bool) -> ([End; 2], Time) {
     let mut ends = ends(transport, 131, datagrams);
     ends[0].open(Time::ZERO);
@@ -102,7 +102,7 @@ fn each_packet_begins_with_the_header_which_counts_in_its_length() {
             for packet in &packets {
                 let prefix = Prefix::read(&packet.head).unwrap();
                 assert_eq!((prefix.application, prefix.flow, prefix.protocol), (1, 131 - 128, 3));
-                // Behind 20 bytes comes SLIQ's mark, 5.
+                // SLIQ's mark, 5, is behind the 20 bytes of the CP header.
                 assert_eq!(packet.head[20] >> 4, 5);
                 lengths.push(28 + packet.payload());
             }
@@ -111,7 +111,7 @@ fn each_packet_begins_with_the_header_which_counts_in_its_length() {
             let back = sent(&mut ends[1], now);
             take(&mut ends[0], back, now);
         }
-        // A part's header would be 4 bytes longer than that of a segment; without one a full packet is as much shorter.
+        // A part's header is 4 bytes longer than a segment's, so a full packet without a part is 4 bytes shorter.
         assert_eq!(lengths.iter().max(), Some(&1496), "{seal}");
         let config: Config = serde_json::from_str(&transport).unwrap();
         let full = config.full_packet(Bytes::new(1500), Bytes::new(20)).unwrap();

@@ -1,5 +1,5 @@
-//! Two endpoints joined by a pipe each way, on a clock moved by hand. The pipe has a delay and, if asked for, a rate; packets
-//! are dropped, held back or delayed by their number, counted from 0 in each direction, the SYN included.
+//! Two endpoints joined by a pipe each way, on a simulated clock. The pipe has a delay and optionally a rate; packets are dropped,
+//! delayed, duplicated or marked by their number, counted from 0 in each direction, the SYN included.
 #![allow(dead_code, reason = "each test file uses the part of it that it needs")]
 
 use std::collections::VecDeque;
@@ -10,15 +10,16 @@ use weir_transport::tcp::{Config, Connection, Flags, Info, Segment};
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Script {
     pub(crate) drop: Vec<u64>,
-    /// Packets (by number) that arrive this much later than they would.
+    /// Packets (by number) with this additional delay.
     pub(crate) late: Vec<(u64, Span)>,
     /// Packets (by number) that arrive twice.
     pub(crate) twice: Vec<u64>,
     /// Packets (by number) that are marked CE.
     pub(crate) mark: Vec<u64>,
-    /// From this packet on nothing arrives for so long after it would have; then all comes at once, in order.
+    /// From this packet on, nothing arrives for this time after the packet's own arrival time; then all packets arrive at once, in
+    /// order.
     pub(crate) stall: Option<(u64, Span)>,
-    /// Only packets with data count, and only they are touched.
+    /// Whether only packets with data are counted and affected.
     pub(crate) data_only: bool,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Pair {
     pub(crate) read: u64,
     to_write: u64,
     close: bool,
-    /// When the server had read everything and the FIN.
+    /// Time at which the server had read all data and the FIN; `None` before it.
     pub(crate) finished_at: Option<Time>,
 }
 
@@ -126,13 +127,13 @@ impl Pair {
         }
     }
 
-    /// A client and a server that are not set up alike.
+    /// A client and a server with different configurations.
     pub(crate) fn between(client: Config, server: Config, rtt: Span, rate: Option<Rate>) -> Pair {
         let (forth, back) = (Script::default(), Script::default());
         Pair { server: Connection::server(server), ..Pair::new(client, rtt, rate, forth, back) }
     }
 
-    /// Sends so many bytes and closes; runs until all has arrived or the time is up.
+    /// Sends `bytes` bytes and closes; runs until all data has arrived or the time limit is reached.
     pub(crate) fn transfer(&mut self, bytes: u64, limit: Span) -> Info {
         self.to_write = bytes;
         self.close = true;
@@ -172,7 +173,7 @@ impl Pair {
         }
     }
 
-    /// Takes one step; answers whether there was one before the limit.
+    /// Takes one step; returns whether there was one before the limit.
     pub(crate) fn step(&mut self, limit: Time) -> bool {
         self.pump();
         let timer = self.client.next_timer().min(self.server.next_timer());
@@ -216,7 +217,7 @@ impl Pair {
         data.map(|(at, segment, _)| (*at, segment.seq, segment.len)).collect()
     }
 
-    /// Full segments that each arriving acknowledgement of the server adds to the one before.
+    /// Number of full segments that each arriving acknowledgement of the server newly acknowledges.
     pub(crate) fn gaps(&self) -> Vec<u32> {
         let arrived = |number: &usize| !self.back.script.drop.contains(&(*number as u64));
         let acks: Vec<u32> =

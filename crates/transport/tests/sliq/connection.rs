@@ -1,4 +1,4 @@
-//! What holds for a connection as a whole: flow control, how it ends when nobody is there, and the order of its streams.
+//! The connection as a whole: flow control, its end without a peer, and the order of its streams.
 
 use super::pair::{FIXED, Pair, path, secs};
 use weir_base::{Span, Time};
@@ -17,8 +17,8 @@ fn a_reader_that_does_not_read_is_sent_a_window_and_no_more() {
         }
     };
     write(&mut pair, 20);
-    // 32,768 segments of 1,500 bytes less 28 of IP and UDP, 12 of the header, and 15 before a payload; those that end a write are
-    // shorter.
+    // 32,768 segments of 1,500 bytes minus 28 of IP and UDP, 12 of the header, and 15 before a payload; segments that end a write
+    // are shorter.
     let full = pair.ends[0].sample().unwrap().acknowledged.get();
     assert!((46_000_000..=32_768 * 1_445).contains(&full), "{full}");
     write(&mut pair, 22);
@@ -28,7 +28,7 @@ fn a_reader_that_does_not_read_is_sent_a_window_and_no_more() {
     assert!(pair.bytes() > full + 1_000_000, "{}", pair.bytes());
 }
 
-/// A connection over which a kilobyte went, and then nothing.
+/// A connection that carries one kilobyte and is then idle.
 fn quiet(transport: &str) -> Pair {
     let mut pair = Pair::new(transport, "cubic", false, path(0.0, 5), 1);
     pair.ends[0].open(pair.now);
@@ -56,7 +56,7 @@ fn a_connection_of_which_nothing_is_heard_ends_and_one_that_is_kept_alive_does_n
 fn a_peer_that_has_forgotten_the_connection_says_so() {
     let mut pair = quiet(r#"{ "kind": "sliq", "idle": "10 s" }"#);
     pair.run(secs(1), |_| false);
-    // One end hears nothing and ends; what it then says does not arrive.
+    // Over a path that loses all packets, the ends close, and their last packets do not arrive.
     pair.path.lose = 1.0;
     pair.run(secs(11), |_| false);
     let mut other = quiet(r#"{ "kind": "sliq", "idle": "10 s" }"#);
@@ -70,7 +70,7 @@ fn a_peer_that_has_forgotten_the_connection_says_so() {
     assert!(!pair.ends[0].is_open());
 }
 
-/// Packets that three streams of one connection want to send at once.
+/// Two streams of one connection with data at the same time.
 #[test]
 fn streams_of_one_connection_go_by_priority() {
     let stream = |priority: u8| {
@@ -88,7 +88,7 @@ fn streams_of_one_connection_go_by_priority() {
     pair.ends[0].write(Stream(0), Message { bytes: 100_000, head: &[] }, pair.now);
     urgent[0].write(Stream(0), Message { bytes: 3_000, head: &[] }, pair.now);
     let mut body = Body::Datagram(Datagram::default());
-    // A packet each 10 ms, for whoever has one: the three urgent ones, and then the others again.
+    // At most one packet of each stream every 10 ms: the three urgent packets, and then the others again.
     let mut order = Vec::new();
     for _ in 0..5 {
         pair.now += Span::from_millis(10);

@@ -1,12 +1,12 @@
-//! Streams under a deadline: what share of the messages is delivered in time.
+//! Streams with a deadline: the share of messages that is delivered in time.
 
 use super::pair::{Pair, Path, path};
 use proptest::prelude::*;
 use weir_base::{Rate, Span, Time};
 use weir_transport::{Datagram, Endpoint, Message, Stream};
 
-/// A message of 1,100 bytes each 2 ms for so many seconds over 10 Mbit/s, 10 ms each way and a queue of 50 kB. Answers the share in
-/// percent that is read within the deadline, in milliseconds, of those written after the first five seconds.
+/// Sends a message of 1,100 bytes every 2 ms for `seconds` seconds over 10 Mbit/s, 10 ms each way and a queue of 50 kB. Returns the
+/// percentage of messages read within the deadline (in milliseconds), of those written after the first five seconds.
 fn on_time(cc: &str, lose: f64, deadline: u64, seconds: u64, seed: u64) -> f64 {
     let stream = format!(r#"{{ "delivery": "arq-fec", "deadline": "{deadline} ms", "target": 0.995 }}"#);
     let transport = format!(r#"{{ "kind": "sliq", "stream": {stream} }}"#);
@@ -38,7 +38,7 @@ fn a_deadline_of_50_ms_is_kept_at_a_loss_of_a_fifth() {
     }
 }
 
-/// A stream that always has data, with CUBIC before Copa, under a deadline that has no time for a full buffer.
+/// A stream with endless data, with CUBIC before Copa, and a deadline shorter than the delay of a full buffer.
 #[test]
 fn a_controller_that_fills_the_buffer_is_suspended_for_a_deadline() {
     let transport =
@@ -48,7 +48,7 @@ fn a_controller_that_fills_the_buffer_is_suspended_for_a_deadline() {
     pair.ends[0].open(pair.now);
     pair.ends[0].keep_full(Stream(0), true);
     pair.run(Time::ZERO + Span::from_secs(20), |_| false);
-    // A full buffer takes 40 ms. Copa keeps two packets there: 2.4 ms.
+    // A full buffer delays by 40 ms. Copa keeps two packets in it: 2.4 ms.
     let srtt = pair.ends[0].sample().unwrap().srtt.unwrap();
     assert!(srtt < Span::from_millis(28), "{srtt:?}");
     assert!(pair.bytes() > 21_000_000, "{}", pair.bytes());
@@ -77,7 +77,7 @@ proptest! {
         pair.ends[0].open(pair.now);
         pair.run(Time::ZERO + Span::from_secs(10), |pair| pair.ends[0].is_open());
         prop_assume!(pair.ends[0].is_open());
-        // Each message begins with when it is handed over.
+        // Each message begins with the time at which it is written.
         let begins = pair.now;
         for n in 0..1_000u64 {
             pair.run(begins + Span::from_millis(5) * n, |_| false);
@@ -85,7 +85,7 @@ proptest! {
             pair.ends[0].write(Stream(0), Message { bytes, head: &head }, pair.now);
         }
         pair.run(pair.now + Span::from_secs(5), |_| false);
-        // The first second is for learning what the path is like.
+        // The first second, in which the sender measures the path, is not counted.
         let (mut read, mut told, mut in_time) = (0, 0, 0);
         for got in &pair.read {
             let handed = Time::from_nanos(u64::from_be_bytes(got.head[..8].try_into().unwrap()));
@@ -94,7 +94,7 @@ proptest! {
             let Some(due) = got.due else { continue };
             told += counts;
             in_time += if got.at <= due { counts } else { 0 };
-            // Packets tell the time in microseconds.
+            // Packets carry times in microseconds.
             let late = got.at.since(handed + Span::from_millis(deadline));
             prop_assert!(got.at > due || late <= Span::from_micros(5), "late by {late}, and due at {due:?}");
         }
@@ -116,7 +116,7 @@ fn time_to_go_out_of_range_ends_the_connection() {
             pair.pipe.values().any(|sent| is_data(&sent.datagram))
         });
         let sent = pair.pipe.values_mut().find(|sent| is_data(&sent.datagram)).unwrap();
-        // Behind the header's 12 bytes and the frame's 11.
+        // The time to go is behind the header's 12 bytes and the frame's 11.
         let place = &mut sent.datagram.head[23..27];
         let due = u32::from_be_bytes((&*place).try_into().unwrap());
         place.copy_from_slice(&due.wrapping_add(more).to_be_bytes());
@@ -125,7 +125,7 @@ fn time_to_go_out_of_range_ends_the_connection() {
     }
 }
 
-/// Whether a packet is one of data.
+/// Whether a packet carries data.
 fn is_data(datagram: &Datagram) -> bool {
     datagram.head.get(12) == Some(&2)
 }

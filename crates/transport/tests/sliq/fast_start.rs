@@ -1,10 +1,11 @@
-//! The path's rate, measured by pairs of packets at the beginning, and windows that open to it.
+//! Fast start: pairs of packets measure the path's rate at the beginning, and windows open to it.
 
 use super::pair::{Pair, Path, path};
 use weir_base::{Rate, Span, Time};
 use weir_transport::{Endpoint, Stream};
 
-/// When the receiver's rate over a round trip, or 50 ms, first reaches 95 % of what a path with one BDP of buffer (50 kB at least) carries.
+/// The time at which the receiver's rate over a round trip (at least 50 ms) first reaches 95 % of the rate of a path with one BDP of
+/// buffer (at least 50 kB).
 fn reaches(cc: &str, fast_start: &str, mbit: u64, rtt: u64) -> Time {
     let transport = format!(r#"{{ "kind": "sliq", "fast_start": "{fast_start}" }}"#);
     let rate = Rate::from_mbit_per_sec(mbit);
@@ -14,7 +15,7 @@ fn reaches(cc: &str, fast_start: &str, mbit: u64, rtt: u64) -> Time {
     pair.ends[0].open(pair.now);
     pair.ends[0].keep_full(Stream(0), true);
     let over = Span::from_millis(rtt.max(50));
-    // 1,500 bytes carry 1,445.
+    // A packet of 1,500 bytes carries 1,445 bytes of data.
     let wanted = (rate.bytes_in(over).get() as f64 * 0.95 * 1_445.0 / 1_500.0) as u64;
     let mut before = 0;
     for n in 1..400 {
@@ -36,7 +37,7 @@ fn a_long_path_is_full_sooner() {
             assert!(fast < slow, "{cc}, {mbit} Mbit/s: {fast:?}, and {slow:?} by slow start");
         }
     }
-    // Elsewhere there is none unless that is asked for.
+    // On other paths, and with other controllers, there is no fast start unless it is requested.
     assert_eq!(reaches("copa", "long", 10, 20), reaches("copa", "never", 10, 20));
     assert_eq!(reaches("cubic", "long", 10, 300), reaches("cubic", "never", 10, 300));
 }

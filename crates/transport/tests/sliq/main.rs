@@ -1,5 +1,5 @@
-//! SLIQ over a path that loses, delays, doubles and damages packets: what is reliable arrives once and in order, and whatever arrives,
-//! nothing panics.
+//! SLIQ over a path that loses, delays, duplicates and damages packets: reliable data arrives once and in order, and no packet causes
+//! a panic.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use pair::{FIXED, Pair, Path, path, secs};
 
 const SLIQ: &str = r#"{ "kind": "sliq" }"#;
 
-/// Writes messages of so many bytes, each with its number at its head, a millisecond apart, and runs ten seconds more.
+/// Writes `count` messages of `bytes` bytes, each beginning with its number, a millisecond apart, and runs ten seconds more.
 fn messages(pair: &mut Pair, count: u32, bytes: u64) {
     for n in 0..count {
         pair.run(Time::ZERO + Span::from_millis(u64::from(n)), |_| false);
@@ -62,11 +62,11 @@ fn nobody_there_is_given_up() {
 
 #[test]
 fn repair_packets_bring_messages_in_time_where_there_is_no_time_to_ask_again() {
-    // 30 ms one way: within 40 ms nothing can be retransmitted. A fifth of the packets is lost.
+    // 30 ms one way: a retransmission cannot arrive within 60 ms. A fifth of the packets is lost.
     let transport = r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "60 ms", "target": 0.99, "queue": "16 MiB" } }"#;
     let mut pair = Pair::new(transport, FIXED, true, path(0.2, 30), 3);
     messages(&mut pair, 8_000, 1000);
-    // All are delivered, once each.
+    // Every message is delivered exactly once.
     let mut numbers = numbers(&pair);
     numbers.sort_unstable();
     assert!(numbers == (0..8_000).collect::<Vec<_>>(), "{} were read", numbers.len());
@@ -95,7 +95,7 @@ fn an_outage_is_left_as_soon_as_the_peer_is_heard() {
     pair.run(secs(12), |_| false);
     let before = pair.bytes();
     pair.path.lose = 0.0;
-    // A probe each two round trips at most, one round trip to hear of it, one more for data.
+    // At most two round trips between probes, one round trip for the answer, and one more for data.
     pair.run(secs(12) + Span::from_millis(200), |_| false);
     assert!(pair.bytes() > before + 50_000, "{}", pair.bytes() - before);
 }
@@ -126,7 +126,7 @@ proptest! {
         let path = Path { lose, double, damage, jitter: Span::from_millis(jitter), ..path(lose, delay) };
         let mut pair = Pair::new(&transport, cc, false, path, seed);
         pair.ends[0].open(pair.now);
-        // A stream of numbers, so that order shows.
+        // A stream of numbers, which reveals a wrong order.
         let text: Vec<u8> = (0..words).flat_map(u32::to_be_bytes).collect();
         let mut written = 0;
         while written < text.len() {
@@ -152,7 +152,7 @@ proptest! {
         pair.ends[0].open(pair.now);
         pair.ends[0].keep_full(Stream(0), true);
         pair.run(Time::ZERO + Span::from_millis(100), |_| false);
-        // The header of a packet that was sent, so that what follows is read.
+        // A valid header of a sent packet, so that the bytes behind it are read.
         let mut body = Body::Datagram(Datagram::default());
         let header: Vec<u8> = pair.pipe.values().find(|sent| sent.to == 1).map(|sent| sent.datagram.head[..12].to_vec()).unwrap();
         for (n, (bytes, zeros, wait)) in packets.into_iter().enumerate() {

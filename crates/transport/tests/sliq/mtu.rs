@@ -1,4 +1,4 @@
-//! Paths of which nobody knows how long packets may be, and that come to carry shorter ones than they did.
+//! Paths whose MTU is unknown at first, and paths whose MTU becomes smaller.
 
 use super::pair::{FIXED, Pair, Path, path, secs};
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ use weir_transport::{Endpoint, Message, Stream};
 
 const SEARCHES: &str = r#"{ "kind": "sliq", "search_mtu": true }"#;
 
-/// A stream of numbers, so that order shows.
+/// A stream of numbers, which reveals a wrong order.
 fn text(words: u32) -> Vec<u8> {
     (0..words).flat_map(u32::to_be_bytes).collect()
 }
 
-/// Writes it all, calls `on` each 50 ms with how much is written, ends the stream and runs until it has come whole.
+/// Writes the text, calls `on` every 50 ms with the number of bytes written, ends the stream and runs until all data has arrived.
 fn carry(pair: &mut Pair, text: &[u8], mut on: impl FnMut(&mut Pair, usize)) {
     pair.ends[0].open(pair.now);
     let mut written = 0;
@@ -33,7 +33,7 @@ fn read(pair: &Pair) -> Vec<u8> {
     pair.read.iter().flat_map(|got| got.head.iter().copied()).collect()
 }
 
-/// Lengths of the IP packets to the second end that are under way.
+/// Lengths of the IP packets on the way to the second end.
 fn lengths(pair: &Pair) -> Vec<u32> {
     pair.pipe.values().filter(|sent| sent.to == 1).map(|sent| sent.datagram.payload() + 28).collect()
 }

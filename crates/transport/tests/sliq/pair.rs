@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Read, Settings, Setup};
 
-/// What a path does to packets: probabilities of each, and how long it delays them.
+/// The properties of a path: probabilities of loss, duplication and damage, rate, delay and marks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Path {
     pub(crate) lose: f64,
     pub(crate) double: f64,
     pub(crate) damage: f64,
-    /// The rate of each way, with a queue of so many bytes before it.
+    /// The rate of each direction, and the length in bytes of the queue before it; `None` without a limit.
     pub(crate) rate: Option<(Rate, u64)>,
-    /// The least delay, and how much more it may be.
+    /// The smallest delay, and the largest additional delay.
     pub(crate) delay: Span,
     pub(crate) jitter: Span,
     /// The largest IP packet that it carries.
     pub(crate) mtu: u32,
-    /// Packets that may be marked are when so many bytes wait before them; or lose their codepoint.
+    /// Bytes in the queue above which capable packets are marked, and whether codepoints are cleared.
     pub(crate) mark: Option<u64>,
     pub(crate) bleach: bool,
 }
 
-/// A packet that is under way.
+/// A packet on the way.
 pub(crate) struct Sent {
     pub(crate) to: usize,
     pub(crate) ecn: Ecn,
     pub(crate) datagram: Datagram,
 }
 
-/// Two ends and what is between them. The first one sends.
+/// Two ends and the path between them. The first end sends.
 pub(crate) struct Pair {
     pub(crate) ends: [End; 2],
     settings: Settings,
@@ -37,35 +37,35 @@ pub(crate) struct Pair {
     seed: u64,
     pub(crate) path: Path,
     random: Random,
-    /// What is under way, by arrival.
+    /// Packets on the way, by arrival time and order.
     pub(crate) pipe: BTreeMap<(Time, u64), Sent>,
     sent: u64,
-    /// When each way has sent what waits for its rate.
+    /// Time at which the queue of each direction is empty.
     free: [Time; 2],
     pub(crate) now: Time,
     /// Whether the second end's application reads.
     pub(crate) reads: bool,
-    /// What the second end has read.
+    /// The reads of the second end.
     pub(crate) read: Vec<Got>,
 }
 
-/// What was read: when, its length, and the bytes that it begins with.
+/// A read: its time, its length, and the first bytes.
 pub(crate) struct Got {
     pub(crate) at: Time,
     pub(crate) bytes: u64,
     pub(crate) head: Vec<u8>,
-    /// By when it was to be, as the receiving end tells.
+    /// Its deadline, by the receiving end.
     pub(crate) due: Option<Time>,
 }
 
-/// A window of 800 kB, whatever is lost.
+/// A controller with a window of 800 kB that ignores losses.
 pub(crate) const FIXED: &str =
     r#"{ "kind": "ctcp", "rate": "64 Mbit/s", "rtt": "100 ms", "fall_back": false }"#;
 
 fn settings(cc: &str) -> Settings {
     let buffer = Buffer { min: Bytes::ZERO, initial: Bytes::ZERO, max: Bytes::ZERO };
     let cc: weir_control::Config = cc.parse().or_else(|_| serde_json::from_str(cc)).unwrap();
-    // As labs have it: who needs ECN has it.
+    // As in labs: controllers that need ECN have it.
     let (codepoint, feedback) = cc.signals();
     Settings {
         cc,
@@ -99,7 +99,7 @@ fn setup(settings: &Settings, datagrams: bool, seed: u64) -> Setup<'_> {
 }
 
 impl Pair {
-    /// What the ends are made from.
+    /// The input from which the ends are made.
     pub(crate) fn setup(&self) -> Setup<'_> {
         setup(&self.settings, self.datagrams, self.seed)
     }
@@ -159,7 +159,7 @@ impl Pair {
                 }
                 let mut datagram = datagram.clone();
                 if self.random.chance(self.path.damage) {
-                    // A checksum finds the damage: the packet never gets to its end. Its first bits alone are another's.
+                    // A damaged packet would fail its checksum; here at most its first 11 bytes arrive.
                     datagram.head.truncate(self.random.below(12) as usize);
                 }
                 let at = left + self.path.delay + self.random.within(self.path.jitter);
@@ -169,7 +169,7 @@ impl Pair {
         }
     }
 
-    /// When a packet of so much payload has left the queue; `None` where that is full.
+    /// Time at which a packet with this payload has left the queue; `None` if the queue is full.
     fn queue(&mut self, from: usize, payload: u32) -> Option<Time> {
         let Some((rate, limit)) = self.path.rate else { return Some(self.now) };
         let begin = self.free[from].max(self.now);
@@ -195,7 +195,7 @@ impl Pair {
         });
     }
 
-    /// Goes on until then, or until `done`.
+    /// Runs until `until`, or until `done` returns `true`.
     pub(crate) fn run(&mut self, until: Time, done: impl Fn(&Pair) -> bool) {
         self.settle();
         while !done(self) {

@@ -1,23 +1,23 @@
-//! The two ends of any transport, joined by a pipe each way, on a clock moved by hand. A pipe has a delay and may have a rate with
-//! a queue; it loses, doubles and delays packets at random.
+//! The two ends of any transport, joined by a pipe each way, on a simulated clock. A pipe has a delay and may have a rate with a
+//! queue; it loses, duplicates and delays packets at random.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses the part of it that it needs")]
 
 use std::collections::VecDeque;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_transport::{Body, Config, Datagram, End, Endpoint, Setup, Stream};
 
-/// What a pipe does to packets.
+/// The properties of a pipe.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipe {
     pub delay: Span,
     pub rate: Option<Rate>,
-    /// Longest wait in the queue in front of the rate; what would wait longer is dropped.
+    /// Longest wait in the queue before the rate; a packet that would wait longer is dropped.
     pub queue: Span,
     pub loss: f64,
     pub doubled: f64,
-    /// Part of the packets that are up to a quarter of the delay late.
+    /// Fraction of the packets that are late, by up to a quarter of the delay.
     pub late: f64,
-    /// Nothing arrives that leaves between these times.
+    /// Packets that leave between these times are lost.
     pub outage: Option<(Time, Time)>,
 }
 
@@ -61,11 +61,11 @@ impl Way {
     }
 }
 
-/// Two ends and what is between them. Data goes from `ends[0]` to `ends[1]`.
+/// Two ends and the pipes between them. Data goes from `ends[0]` to `ends[1]`.
 pub struct Wire {
     pub now: Time,
     pub ends: [End; 2],
-    /// Bytes that each end has read, and the heads of what it read.
+    /// Bytes that each end has read.
     pub read: [u64; 2],
     ways: [Way; 2],
     random: Random,
@@ -108,7 +108,7 @@ impl Wire {
         self.ways[end].dropped
     }
 
-    /// Runs until `until`, or until `done`.
+    /// Runs until `until`, or until `done` returns `true`.
     pub fn run(&mut self, until: Time, mut done: impl FnMut(&mut Wire) -> bool) {
         loop {
             for end in 0..2 {
@@ -148,7 +148,7 @@ impl Wire {
         }
     }
 
-    /// Runs so many seconds and answers the mean rate at which the receiver read meanwhile, in bytes of data a second.
+    /// Runs for `seconds` seconds and returns the mean rate at which the receiver read meanwhile, in bytes of data a second.
     pub fn rate_over(&mut self, seconds: u64) -> f64 {
         let before = self.read[1];
         self.run(self.now + Span::from_secs(seconds), |_| false);
