@@ -41,7 +41,7 @@ pub struct Config<A = Application> {
     pub application_lifetime: Span,
     /// Length of the intervals over which loss fractions are computed. The source gives no value.
     pub loss_interval: Span,
-    /// Most packets a second that the aggregation point reflects for each application.
+    /// Largest number of packets a second that the aggregation point reflects for each application.
     pub reflections_per_second: u32,
 }
 
@@ -76,7 +76,7 @@ pub struct Application {
     pub remote: Vec<Prefix>,
     /// UDP ports of the application's endpoints at the other site.
     pub remote_ports: Ports,
-    /// Most flows of the application, 1 to 128. Flow ids are below this number.
+    /// Largest number of flows of the application, 1 to 128. Flow ids are below this number.
     #[serde(default = "all_flows", deserialize_with = "within::<1, 128, _>")]
     #[schemars(range(min = 1, max = 128))]
     pub flows: u8,

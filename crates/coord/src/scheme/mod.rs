@@ -109,7 +109,7 @@ pub fn watched(flow: u8, address: u8) -> [Cell; 4] {
     ]
 }
 
-/// Most data of a flow that may wait or be unacknowledged (equation 6.2): the data of 1.5 round trips at `rate`. The half is
+/// Limit of a flow's waiting and unacknowledged data (equation 6.2): the data of 1.5 round trips at `rate`. The half is
 /// for retransmissions. The source uses the rate of a flowshare even if the flow's own rate is different.
 pub fn send_buffer(rate: Rate, rtt: Span) -> Bytes {
     rate.bytes_in(rtt.scale(1.5))

@@ -12,11 +12,11 @@ use weir_base::{Span, Time};
 const MIN: u64 = 40_000;
 /// Longest delay: 200 ms (`TCP_DELACK_MAX`).
 const MAX: u64 = 200_000;
-/// Most segments acknowledged one by one at the start (`TCP_MAX_QUICKACKS`).
+/// Largest number of segments acknowledged one by one at the start (`TCP_MAX_QUICKACKS`).
 pub(crate) const MAX_QUICK: u32 = 16;
 /// Duplicate acknowledgements sent one by one before compression begins (`TCP_FASTRETRANS_THRESH`).
 const UNCOMPRESSED: u32 = 3;
-/// Most duplicate acknowledgements that are compressed into one (`tcp_comp_sack_nr`).
+/// Largest number of duplicate acknowledgements that are compressed into one (`tcp_comp_sack_nr`).
 const MOST_COMPRESSED: u32 = 44;
 /// Longest delay of compressed acknowledgements (`tcp_comp_sack_delay_ns`).
 const COMPRESS: Span = Span::from_millis(1);
