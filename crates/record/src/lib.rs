@@ -1,10 +1,10 @@
-//! Records: what engines write and every number is computed from; their Parquet files; and the registry of metrics.
+//! Records, which engines write and from which every number is computed; their Parquet files; and the registry of metrics.
 //!
-//! An engine hands its records to a [`Recorder`]: [`Records`] keep them in memory, a [`ParquetRecorder`] writes them to a run's folder
-//! too. [`Gathered`] are a run's records by column, until a [shard](write_shard) of several runs is written. What is read back are
-//! [`Records`] again. With a [`RunInfo`] beside them, a [`View`] adds them up over a window of time, [`METRICS`] are computed from that, and [`RunSummary`] is what `summary.json` says of a run. [`series()`] gives the same over time,
-//! [`spreads`] the distributions,
-//! [`compare::compare`] holds two results against each other, [`export`] writes tables that other tools read.
+//! An engine hands its records to a [`Recorder`]: [`Records`] keep them in memory, a [`ParquetRecorder`] also writes them to
+//! a run's folder. [`Gathered`] holds a run's records by column, until a [shard](write_shard) of several runs is written.
+//! Reading gives [`Records`] again. With a [`RunInfo`], a [`View`] adds them up over a window of time, [`METRICS`] are
+//! computed from the view, and a [`RunSummary`] holds the metrics of a run in `summary.json`. [`series()`] computes values
+//! over time, [`spreads`] distributions. [`compare::compare`] compares two results, [`export`] writes tables for other tools.
 #![forbid(unsafe_code)]
 
 mod bound;
@@ -60,6 +60,6 @@ pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
     MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
 };
-/// What the fabric counts, and what happens to a packet at a link: samples hold both as they are.
+/// The fabric's counters, and the events of a packet at a link, which samples hold unchanged.
 pub use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};
 pub use writer::ParquetRecorder;

@@ -1,6 +1,6 @@
-//! A run over time: plain vectors on one grid of points, for plots. A point is one sample period, or as many as it takes to
-//! keep within the number asked for; what is merged is merged exactly (bytes and histograms, never means of means). Each
-//! series is made when it is asked for: most plots show a few of them.
+//! A run over time: plain vectors on one grid of points, for plots. A point is one sample period, or several, to keep within
+//! the number of points that is asked for; periods are merged exactly (bytes and histograms, never means of means). Each
+//! series is computed when it is asked for: most plots show only a few.
 
 mod grid;
 #[cfg(test)]
@@ -22,22 +22,22 @@ use weir_base::{CODEPOINTS, Ecn, Span};
 pub struct SeriesSet<'r> {
     grid: Grid,
     records: &'r Records,
-    /// What each link recorded; none of links that are not measured.
+    /// Records of each link; `None` for links that are not instrumented.
     links: Vec<Option<LinkPoints<'r>>>,
-    /// What groups and single flows recorded, by their subjects, ascending.
+    /// Records of groups and single flows, sorted by subject.
     traffic: Vec<(Subject, TrafficPoints<'r>)>,
-    /// What applications of each group waited for.
+    /// Waiting times of each group's applications.
     waits: Vec<Waits>,
-    /// What connections of each group told.
+    /// Recorded states of each group's connections.
     told: Vec<Told>,
-    /// Internal states, by subject and name, ascending.
+    /// Internal states, sorted by subject and name.
     states: Vec<(Subject, &'r Arc<str>, Means)>,
 }
 
-/// The values of a series, one for each point; none where there was nothing to measure.
+/// The values of a series, one for each point; `None` for a point without a measurement.
 pub type Values = Vec<Option<f64>>;
 
-/// What a series is of.
+/// The subject of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// A link and its queue, by the link's index.
@@ -56,20 +56,20 @@ pub enum Subject {
     StationState(u32),
 }
 
-/// What a link recorded, by point.
+/// Records of a link, by point.
 struct LinkPoints<'r> {
     samples: Points<'r, LinkSample>,
-    /// The codepoints with which anything arrived.
+    /// The codepoints with which packets arrived.
     classes: Vec<Ecn>,
 }
 
-/// What a group or a flow recorded, by point.
+/// Records of a group or a flow, by point.
 struct TrafficPoints<'r> {
     samples: Points<'r, FlowSample>,
     windows: Means,
 }
 
-/// The series of a run's links, groups, queues and stations, on at most so many points. Warm-up is not cut off.
+/// The series of a run's links, groups, queues and stations, on at most this many points. The warm-up is included.
 pub fn series<'r>(info: &RunInfo, records: &'r Records, points: usize) -> SeriesSet<'r> {
     let grid = Grid::new(info, records, points);
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
@@ -85,7 +85,7 @@ pub fn series<'r>(info: &RunInfo, records: &'r Records, points: usize) -> Series
     }
 }
 
-/// The series of single flows and their controllers. `flows` are numbers of flows, ascending.
+/// The series of single flows and their controllers. `flows` holds indices of flows, ascending.
 pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], points: usize) -> SeriesSet<'r> {
     let grid = Grid::new(info, records, points);
     let place_of = |flow: u32| flows.binary_search(&flow).ok();
@@ -102,18 +102,18 @@ pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], poin
 }
 
 impl SeriesSet<'_> {
-    /// Time between two points; point `i` covers what came after `i` of them, up to `i + 1` of them.
+    /// Time between two points; point `i` covers the time from `i` to `i + 1` times this period.
     pub fn period(&self) -> Span {
         self.grid.period()
     }
 
-    /// Points on the grid.
+    /// Number of points on the grid.
     pub fn count(&self) -> usize {
         self.grid.count()
     }
 
-    /// The values of one series, by what it is, with its unit: `goodput_mbps`, `queue_delay_p99_ms`, or the name of a state.
-    /// None when the run has no such series.
+    /// The values of a series, by its name with the unit, for example `goodput_mbps`, `queue_delay_p99_ms`, or the name of a
+    /// state. `None` if the run has no such series.
     pub fn get(&self, name: &str, of: Subject) -> Option<Values> {
         match of {
             Subject::Link(link) => self.of_link(name, link).or_else(|| self.of_packets(name, link, None)),
@@ -130,7 +130,7 @@ impl SeriesSet<'_> {
         }
     }
 
-    /// Internal states: what each is of, its name and its values.
+    /// Internal states: subject, name and values of each.
     pub fn states(&self) -> impl Iterator<Item = (Subject, &str, Values)> {
         self.states.iter().map(|(of, name, means)| (*of, name.as_ref(), means.values()))
     }
@@ -139,7 +139,7 @@ impl SeriesSet<'_> {
         self.links.get(link as usize)?.as_ref()
     }
 
-    /// What a link did.
+    /// A series of a link.
     fn of_link(&self, name: &str, link: u32) -> Option<Values> {
         let (grid, samples) = (&self.grid, &self.points_of(link)?.samples);
         let values = match name {
@@ -154,7 +154,7 @@ impl SeriesSet<'_> {
         Some(values)
     }
 
-    /// What happened at a link to all packets, or to those that arrived with one codepoint.
+    /// A series of all packets at a link, or of those that arrived with one codepoint.
     fn of_packets(&self, name: &str, link: u32, class: Option<Ecn>) -> Option<Values> {
         let (grid, points) = (&self.grid, self.points_of(link)?);
         if class.is_some_and(|class| !points.classes.contains(&class)) {
@@ -182,7 +182,7 @@ impl SeriesSet<'_> {
         Some(values)
     }
 
-    /// What a group or a flow did. RTTs of a group are those of its segments; of a flow there is their sum alone.
+    /// A series of a group or a flow. A group has a histogram of its segments' RTTs; a flow only has their sum.
     fn of_traffic(&self, name: &str, of: Subject) -> Option<Values> {
         let place = self.traffic.binary_search_by_key(&of, |(of, _)| *of).ok()?;
         let (grid, own) = (&self.grid, &self.traffic[place].1);
@@ -206,7 +206,7 @@ impl SeriesSet<'_> {
     }
 }
 
-/// What the measured links recorded.
+/// Records of the instrumented links.
 fn links<'r>(grid: &Grid, info: &RunInfo, records: &'r Records) -> Vec<Option<LinkPoints<'r>>> {
     let empty = || LinkPoints { samples: grid.points(), classes: vec![] };
     let mut links: Vec<Option<LinkPoints<'r>>> =
@@ -223,7 +223,7 @@ fn links<'r>(grid: &Grid, info: &RunInfo, records: &'r Records) -> Vec<Option<Li
     links
 }
 
-/// What groups or flows recorded. `place_of` is the place of a flow's records among the subjects, which ascend.
+/// Records of groups or flows. `place_of` gives the index of a flow's subject among `subjects`, which ascend.
 fn traffic<'r>(
     grid: &Grid,
     records: &'r Records,
@@ -245,14 +245,14 @@ fn traffic<'r>(
     traffic
 }
 
-/// The internal states of the components that are wanted, by subject and name.
+/// The internal states of the wanted components, sorted by subject and name.
 fn states<'r>(
     grid: &Grid,
     records: &'r Records,
     wanted: impl Fn(Component) -> bool,
 ) -> Vec<(Subject, &'r Arc<str>, Means)> {
     let mut states: Vec<(Component, &Arc<str>, Means)> = Vec::new();
-    // Each period brings the same states in the same order, so nearly all are found where they are looked for first.
+    // Each period has the same states in the same order, so that the first guess is nearly always right.
     let mut next = 0;
     for state in records.states.iter().filter(|state| wanted(state.of)) {
         let same = |(of, name, _): &(Component, &Arc<str>, _)| {

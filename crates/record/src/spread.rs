@@ -1,5 +1,5 @@
-//! Distributions of a run after its warm-up, each as its values at the same shares: what a plot of the cumulative
-//! distribution is drawn from.
+//! Distributions of a run after its warm-up, each as its values at the same shares, for plots of the cumulative
+//! distribution.
 
 use crate::info::RunInfo;
 use crate::metrics::{View, Window};
@@ -8,7 +8,7 @@ use crate::series::Subject;
 use crate::types::{FlowEventKind, MessageKind};
 use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
 
-/// The shares, in `[0, 1]`, at which the values of a distribution are given: every 2 %, and closer at both ends.
+/// The shares, in `[0, 1]`, at which a distribution has a value: every 2 %, and closer at both ends.
 pub const SHARES: [f64; 60] = [
     0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26,
     0.28, 0.3, 0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44, 0.46, 0.48, 0.5, 0.52, 0.54, 0.56, 0.58, 0.6, 0.62,
@@ -22,17 +22,17 @@ pub struct Spread {
     /// The metric, with its unit: `queue_delay_ms`, `rtt_ms`, `completion_time_s`, `request_time_ms`,
     /// `frame_delay_ms`, `echo_time_ms`, `ensemble_delay_ms`, `stall_time_ms` or `completion_asynchrony_ms`.
     pub name: &'static str,
-    /// The link, the class at a link, or the group that it is of.
+    /// Its subject: a link, a class at a link, or a group.
     pub of: Subject,
-    /// How many values it is made of: at least one.
+    /// Number of values in it: at least one.
     pub count: u64,
-    /// The value at or below which each of [`SHARES`] of them lies, by the nearest rank; those of delays and RTTs are within
-    /// 0.8 %.
+    /// For each of [`SHARES`], the value at or below which that share of the values lies, by the nearest rank; delays and RTTs
+    /// are within 0.8 %.
     pub values: Vec<f64>,
 }
 
-/// The distributions of a run in a window: of queue delay at each link, and at each of its classes where there are several, and of each group's RTTs, completions, requests, frames,
-/// echoes and ensembles, where there were any.
+/// The distributions of a run in a window: queue delay at each instrumented link, and for each of its classes if there are
+/// several; and each group's RTTs, completions, requests, frames, echoes and ensembles, if there were any.
 pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
     let info = view.info;
     let mut out = Vec::new();
@@ -40,7 +40,7 @@ pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
         if !info.links[link as usize].instrumented {
             continue;
         }
-        // Where there is one class, it is all.
+        // A single class is the same as all packets.
         let of_class = |class: Ecn| &own.delay[class as usize];
         let classes = CODEPOINTS.into_iter().filter(|&class| of_class(class).count() > 0);
         for class in classes.clone().filter(|_| classes.clone().count() > 1) {
@@ -68,10 +68,10 @@ fn of_values(name: &'static str, of: Subject, mut values: Vec<f64>) -> Option<Sp
     Some(Spread { name, of, count: count as u64, values: at? })
 }
 
-/// What the applications of each group waited for.
+/// Adds the waiting times of each group's applications.
 fn waits(info: &RunInfo, records: &Records, window: Window, out: &mut Vec<Spread>) {
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
-    // For each group: completions, requests, frames, echoes, and of ensembles the delays of their frames, stalls and asynchrony.
+    // For each group: completions, requests, frames, echoes, and for ensembles the delays of frames, stalls and asynchrony.
     let mut gathered: Vec<[Vec<f64>; 7]> = vec![Default::default(); info.groups.len()];
     let mut add = |flow: u32, what: usize, value: f64| {
         if let Some(of) = group_of(flow).and_then(|group| gathered.get_mut(group)) {

@@ -1,19 +1,20 @@
-//! Metrics over the seconds of a window: the worst of them, and how long a change takes to settle. A second is the mean over
-//! the sample periods that end in it, counted from the window's begin; a rest of less than a second is left out.
+//! Metrics over the seconds of a window: the worst second, and the time until values settle. Seconds are counted from the
+//! window's begin, and a value of a second is the mean over the sample periods that end in it; a rest of less than a second
+//! is left out.
 
 use super::value::{Value, mbps, percent, ratio};
 use super::view::{Sum, Window};
 use super::{Domain, Flows, Formula, Level, Metric, Queue};
 use weir_base::Span;
 
-/// How near to their final value one-second means are once they have settled, as a share of that value, unless a named
-/// window says otherwise.
+/// Greatest distance of settled one-second means from their final value, as a share of that value, unless a named window
+/// sets another.
 pub const SETTLING_TOLERANCE: f64 = 0.1;
 
-/// Fewest seconds of which one third is a final value.
+/// Fewest seconds for a final value, which is the mean of their last third.
 const FEWEST_SECONDS: usize = 3;
 
-/// The means of a window's seconds; none where nothing was measured in one.
+/// The means of a window's seconds; `None` for a second without a measurement.
 type Means = Vec<Option<f64>>;
 
 /// The mean of some times, in milliseconds.
@@ -33,7 +34,7 @@ impl Queue<'_> {
 }
 
 impl Flows<'_> {
-    /// Goodput of each second, in Mbit/s; nothing where nothing is known of what their applications read.
+    /// Goodput of each second, in Mbit/s; all `None` if it is unknown how much the applications read.
     fn goodput_by_second(&self) -> &Means {
         self.goodputs_by_second.get_or_init(|| self.means_of_goodput())
     }
@@ -50,7 +51,7 @@ impl Flows<'_> {
         seconds.map(|(second, bytes)| mbps(bytes, second.length()).filter(|_| known)).collect()
     }
 
-    /// The same without the seconds in which none of them was active all the time.
+    /// Goodput of each second that lies wholly within the flows' active time, in Mbit/s.
     fn active_goodput_by_second(&self) -> impl Iterator<Item = Option<f64>> {
         let life = self.life();
         let whole =
@@ -71,7 +72,7 @@ impl Flows<'_> {
         sums.into_iter().map(millis).collect()
     }
 
-    /// Share of the frames of each second that were on time, in percent.
+    /// Share of frames on time in each second, in percent.
     fn frames_by_second(&self) -> Means {
         let mut sums = vec![(0, 0); self.view.seconds.len()];
         for (second, on_time, frames) in self.messages().flat_map(|messages| &messages.seconds) {
@@ -93,8 +94,8 @@ fn greatest(means: Means) -> Value {
     Value::from(means.into_iter().flatten().reduce(f64::max))
 }
 
-/// The number of the first second from which on all means are within the tolerance, a share, of the mean of the last third.
-/// None when the last one is not, or there are too few to tell. A second without a mean is no reason against it.
+/// Index of the first second from which on all means are within the tolerance, a share, of the mean of the last third.
+/// `None` if the last one is not, or if there are too few. Seconds without a mean are ignored.
 fn settled(means: &[Option<f64>], tolerance: f64) -> Option<usize> {
     let aim = last_third(means)?;
     let far = |mean: &Option<f64>| mean.is_some_and(|mean| (mean - aim).abs() > tolerance * aim.abs());
@@ -102,10 +103,10 @@ fn settled(means: &[Option<f64>], tolerance: f64) -> Option<usize> {
     (first < means.len()).then_some(first)
 }
 
-/// The shortest stretch whose goodput tells that traffic is back.
+/// Least length of the periods over which goodput is measured to find its recovery.
 const STRETCH: Span = Span::from_millis(100);
 
-/// The mean of the last third of the values; none below three.
+/// The mean of the last third of the values, rounded up; `None` below [`FEWEST_SECONDS`] values.
 fn last_third(means: &[Option<f64>]) -> Option<f64> {
     let last = &means[means.len() - means.len().div_ceil(FEWEST_SECONDS)..];
     let (sum, count) = last.iter().flatten().fold((0.0, 0.0), |(sum, count), mean| (sum + mean, count + 1.0));
@@ -113,7 +114,7 @@ fn last_third(means: &[Option<f64>]) -> Option<f64> {
 }
 
 impl Flows<'_> {
-    /// The seconds from the begin of a named window until goodput is back.
+    /// Time from the begin of a named window until goodput has recovered, in seconds. `None` in other windows, or if it has not.
     fn recovery(&self) -> Option<f64> {
         let view = self.view;
         let aim = last_third(self.goodput_by_second()).filter(|_| view.is_part && self.read())?;
@@ -133,14 +134,14 @@ impl Flows<'_> {
 }
 
 impl super::View<'_> {
-    /// When the means settle, in seconds from the window's begin.
+    /// The time from the window's begin until the means settle, in seconds.
     fn settling_time(&self, means: &[Option<f64>]) -> Value {
         let first = settled(means, self.tolerance).and_then(|second| self.seconds.get(second));
         Value::from(first.map(|second| second.from.since(self.window.from).as_secs_f64()))
     }
 }
 
-/// The worst second of an application's traffic.
+/// Goodput in the worst second.
 pub(super) const GOODPUT_WORST: Metric = Metric {
     name: "goodput_worst_second_mbps",
     title: "Goodput, worst second",
@@ -153,7 +154,7 @@ pub(super) const GOODPUT_WORST: Metric = Metric {
     formula: Formula::Flows(|f| least(f.active_goodput_by_second())),
 };
 
-/// The first second of an application's traffic.
+/// Goodput in the first second.
 pub(super) const GOODPUT_FIRST: Metric = Metric {
     name: "goodput_first_second_mbps",
     title: "Goodput, first second",
@@ -166,7 +167,7 @@ pub(super) const GOODPUT_FIRST: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.active_goodput_by_second().next().flatten())),
 };
 
-/// The worst second of a queue.
+/// Queue delay in the worst second.
 pub(super) const QUEUE_DELAY_WORST: Metric = Metric {
     name: "queue_delay_worst_second_ms",
     title: "Queue delay, worst second",
@@ -179,7 +180,7 @@ pub(super) const QUEUE_DELAY_WORST: Metric = Metric {
     formula: Formula::Queue(|q| greatest(q.delay_by_second())),
 };
 
-/// The worst second of round trips.
+/// RTT in the worst second.
 pub(super) const RTT_WORST: Metric = Metric {
     name: "rtt_worst_second_ms",
     title: "Round-trip time, worst second",
@@ -192,7 +193,7 @@ pub(super) const RTT_WORST: Metric = Metric {
     formula: Formula::Flows(|f| greatest(f.rtt_by_second())),
 };
 
-/// The worst second of media.
+/// Share of frames on time in the worst second.
 pub(super) const FRAMES_WORST: Metric = Metric {
     name: "frames_on_time_worst_second_percent",
     title: "Frames on time, worst second",
@@ -205,7 +206,7 @@ pub(super) const FRAMES_WORST: Metric = Metric {
     formula: Formula::Messages(|f| least(f.frames_by_second())),
 };
 
-/// How long traffic takes to find its rate.
+/// Settling time of goodput.
 pub(super) const SETTLING: Metric = Metric {
     name: "settling_time_s",
     title: "Settling time of goodput",
@@ -218,7 +219,7 @@ pub(super) const SETTLING: Metric = Metric {
     formula: Formula::Flows(|f| f.view.settling_time(f.goodput_by_second())),
 };
 
-/// How long traffic takes to come back.
+/// Recovery time of goodput.
 pub(super) const RECOVERY: Metric = Metric {
     name: "recovery_time_s",
     title: "Recovery time of goodput",
@@ -231,7 +232,7 @@ pub(super) const RECOVERY: Metric = Metric {
     formula: Formula::Messages(|f| Value::from(f.recovery())),
 };
 
-/// How long a queue takes to find its delay.
+/// Settling time of queue delay.
 pub(super) const QUEUE_DELAY_SETTLING: Metric = Metric {
     name: "queue_delay_settling_time_s",
     title: "Settling time of queue delay",
@@ -284,8 +285,8 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Nine seconds in periods of 500 ms. From 2 s on, the flow reads 100,000 bytes in a period of the first second, 200,000 of
-    /// the second, and so on up to 400,000; packets wait 80, 40, 20, 10, 10 and 10 ms. Before, both are nothing like that.
+    /// Nine seconds in periods of 500 ms. From 2 s on, the flow reads 100,000 bytes in each period of the first second, 200,000
+    /// in those of the next, and so on up to 400,000; packets wait 80, 40, 20, 10, 10 and 10 ms. Before 2 s, both are far greater.
     fn run() -> (RunInfo, Records) {
         let part = |name: &str, from, to, tolerance| WindowInfo {
             name: name.into(),
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!((step.name.as_str(), step.from_s, step.to_s), ("step", 2.0, 8.0));
         // Twice 100,000 + 200,000 + 300,000 + three times 400,000 bytes, over 6 s.
         assert_eq!(step.metrics.get("goodput_mbps"), Value::Number(4.8));
-        // The whole run has twice two periods of 900,000 bytes more, and a second of 400,000: 8 Mbyte in 9 s.
+        // The whole run has four more periods of 900,000 bytes, and a second with two of 400,000: 8 Mbyte in 9 s.
         assert_eq!(summary.metrics.get("goodput_mbps"), Value::Number(7.11111));
         // (80 + 40 + 20 + 10 + 10 + 10) / 6.
         assert_eq!(step.queues[0].metrics.get("queue_delay_ms").scalar(), Some(28.3333));
@@ -389,7 +390,7 @@ mod tests {
         let silent: Vec<FlowSample> = records.flows.iter().map(second).collect();
         records.flows.extend(silent);
         let jain = |info: &RunInfo| RunSummary::new(info, &records, None).metrics.get("jain_index");
-        // Of two flows one gets everything.
+        // One of two flows has all the goodput.
         assert_eq!(jain(&info), Value::Number(0.5));
         info.links[0].groups = vec![0];
         assert_eq!(jain(&info), Value::Number(1.0));

@@ -1,4 +1,4 @@
-//! What the senders saw: round trips, windows, retransmissions, timeouts.
+//! Metrics of the senders: RTTs, windows, retransmissions, timeouts.
 
 use super::value::{Distribution, Value, percent, ratio};
 use super::view::merged;
@@ -11,7 +11,7 @@ const FLOW: &[Level] = &[Level::Flow];
 const TAP: &str = "host-edge tap reading TCP headers; Karn and Partridge 1987 (originals only)";
 
 impl Flows<'_> {
-    /// The groups that these flows make up.
+    /// The groups of these flows, ascending.
     pub(super) fn groups(&self) -> Vec<u32> {
         let mut groups: Vec<u32> =
             self.members.iter().map(|&flow| self.view.info.flows[flow].group).collect();
@@ -21,19 +21,19 @@ impl Flows<'_> {
         groups
     }
 
-    /// RTTs of these groups.
+    /// RTTs of these flows' groups.
     fn rtts(&self) -> Cow<'_, Histogram> {
         merged(self.groups().into_iter().filter_map(|group| self.view.rtts.get(group as usize)))
     }
 
-    /// The smallest or largest RTT of those that have one, in milliseconds.
+    /// The smallest or largest RTT of the flows that have one, in milliseconds.
     fn extreme_rtt(&self, of: impl Fn(&crate::FlowSample) -> Span, better: fn(Span, Span) -> Span) -> Value {
         let seen = self.each().filter(|flow| flow.sum.rtt_count > 0).map(|flow| of(&flow.sum));
         Value::from(seen.reduce(better).map(Span::as_millis_f64))
     }
 }
 
-/// Round trips of a group.
+/// RTTs of a group.
 pub(super) const RTT: Metric = Metric {
     name: "rtt_ms",
     title: "Round-trip time",
@@ -46,7 +46,7 @@ pub(super) const RTT: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(Distribution::of_millis(&f.rtts()))),
 };
 
-/// How far round trips are from their mean.
+/// Standard deviation of RTTs.
 pub(super) const RTT_DEVIATION: Metric = Metric {
     name: "rtt_deviation_ms",
     title: "Deviation of round-trip times",
@@ -59,7 +59,7 @@ pub(super) const RTT_DEVIATION: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
 };
 
-/// What of that is the way's own.
+/// Base RTT: the propagation delay of the path.
 pub(super) const RTT_BASE: Metric = Metric {
     name: "rtt_base_ms",
     title: "Base round-trip time",
@@ -72,7 +72,7 @@ pub(super) const RTT_BASE: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(base_rtt(f))),
 };
 
-/// What of that is not the way's own.
+/// RTT above the base RTT.
 pub(super) const RTT_ABOVE_BASE: Metric = Metric {
     name: "rtt_above_base_ms",
     title: "Round-trip time above the base",
@@ -88,13 +88,13 @@ pub(super) const RTT_ABOVE_BASE: Metric = Metric {
     }),
 };
 
-/// The shortest round trip that a group's way has, in milliseconds.
+/// The least propagation delay of a group's path, both ways, in milliseconds.
 fn base_rtt(f: &Flows<'_>) -> Option<f64> {
     let group = f.view.info.flows[*f.members.first()?].group;
     Some(f.view.info.groups.get(group as usize)?.route.rtt().as_millis_f64())
 }
 
-/// Mean round trip of a flow.
+/// Mean RTT of a flow.
 pub(super) const RTT_MEAN: Metric = Metric {
     name: "rtt_mean_ms",
     title: "Mean round-trip time",
@@ -109,7 +109,7 @@ pub(super) const RTT_MEAN: Metric = Metric {
     }),
 };
 
-/// Smallest round trip of a flow.
+/// Smallest RTT of a flow.
 pub(super) const RTT_MIN: Metric = Metric {
     name: "rtt_min_ms",
     title: "Smallest round-trip time",
@@ -122,7 +122,7 @@ pub(super) const RTT_MIN: Metric = Metric {
     formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_min, Span::min)),
 };
 
-/// Largest round trip of a flow.
+/// Largest RTT of a flow.
 pub(super) const RTT_MAX: Metric = Metric {
     name: "rtt_max_ms",
     title: "Largest round-trip time",
@@ -148,7 +148,7 @@ pub(super) const CWND: Metric = Metric {
     formula: Formula::Flows(|f| Value::from(f.mean_cwnd())),
 };
 
-/// Segments retransmitted.
+/// Number of retransmitted segments.
 pub(super) const RETRANSMISSIONS: Metric = Metric {
     name: "retransmissions",
     title: "Retransmissions",
@@ -161,7 +161,7 @@ pub(super) const RETRANSMISSIONS: Metric = Metric {
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.retransmitted))),
 };
 
-/// Data that the host's own card refused.
+/// Number of times that the sending host's card refused data.
 pub(super) const REFUSALS: Metric = Metric {
     name: "refusals",
     title: "Refused by the card",
@@ -174,7 +174,7 @@ pub(super) const REFUSALS: Metric = Metric {
     formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.refused))),
 };
 
-/// Share of segments retransmitted.
+/// Share of retransmitted segments.
 pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     name: "retransmission_percent",
     title: "Retransmitted share",
@@ -202,7 +202,7 @@ pub(super) const TIMEOUTS: Metric = Metric {
     }),
 };
 
-/// Marks that reached the receivers.
+/// Share of packets that reached the receivers with CE.
 pub(super) const CE_RECEIVED: Metric = Metric {
     name: "ce_received_percent",
     title: "Marked on arrival",

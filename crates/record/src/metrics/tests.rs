@@ -72,7 +72,7 @@ fn run() -> RunInfo {
 }
 
 /// In each period the link sends 100,000 bytes of not-ECT and 12,500 of ECT(0); flow 0 reads 50,000 bytes, flow 1 and
-/// (from 500 ms on) flow 2 half of that. The first two periods differ from the others, to be noticed if counted.
+/// (from 500 ms on) flow 2 half of that. The first two periods differ, so that a test fails if they are counted.
 fn records() -> Records {
     let mut records = Records::default();
     for period in 1..=10u64 {
@@ -240,7 +240,7 @@ fn what_a_queue_tells_of_itself_is_taken_over_the_samples() {
     // 3 to 10 %.
     let base = *link.get("aqm_base_probability_percent").distribution().unwrap();
     assert_eq!((base.count, base.mean, base.p1, base.p99), (8, 6.5, 3.0, 10.0));
-    // In overload at the ends of the periods 5, 6 and 8 of 3 to 10: in, out, in, out within 800 ms.
+    // In overload at the ends of periods 5, 6 and 8, of periods 3 to 10: in, out, in, out within 800 ms.
     assert_near(&link, "overload_percent", 37.5);
     assert_near(&link, "overload_toggles_per_s", 5.0);
     assert_eq!(view.of_run().get("overload_percent"), link.get("overload_percent"));
@@ -313,7 +313,7 @@ fn retransmissions_round_trips_and_timeouts_are_the_windows() {
     assert_eq!(view.of_group(0).get("timeouts"), Value::Count(8));
     assert_eq!(view.of_group(1).get("timeouts"), Value::Undefined);
     assert_near(&view.of_group(0), "rtt_ms", 30.0);
-    // As many of 20 as of 40 ms.
+    // As many RTTs of 20 ms as of 40 ms.
     let deviation = view.of_group(0).get("rtt_deviation_ms").scalar().unwrap();
     assert!((deviation - 10.0).abs() < 0.3, "{deviation}");
     assert_eq!(view.of_group(1).get("rtt_ms"), Value::Undefined);
@@ -328,7 +328,7 @@ fn completion_runs_from_start_to_the_last_byte_read() {
     assert_near(&view.of_flow(2), "completion_time_s", 0.39);
     assert_near(&view.of_group(1), "completion_time_s", 0.39);
     assert_eq!(view.of_group(1).get("completed_flows"), Value::Count(1));
-    // 30 ms for one and a half round trips and 100 ms for 125,000 bytes could have been enough.
+    // The shortest possible time is 30 ms for one and a half round trips and 100 ms for 125,000 bytes.
     assert_near(&view.of_group(1), "slowdown", 3.0);
     assert_eq!(view.of_flow(0).get("completion_time_s"), Value::Undefined);
     let late = View::after(Span::from_millis(900), &info, &records);
@@ -456,18 +456,18 @@ fn what_arrives_after_all_was_read_counts_with_its_time() {
 
 #[test]
 fn a_slowdown_is_relative_to_the_groups_own_way() {
-    // Flow 2 takes 390 ms for 125,000 bytes. Over 1 Mbit/s they need a second: the bottleneck of the run is not asked.
+    // Flow 2 takes 390 ms for 125,000 bytes. At 1 Mbit/s they need a second: the run's bottleneck does not matter.
     let (mut info, mut records) = (run(), records());
     info.groups[1].route.rate = Some(Rate::from_mbit_per_sec(1));
     let summary = RunSummary::new(&info, &records, None);
-    // 20 ms for the handshake, 10 ms for the way, and 1 s.
+    // 20 ms for the handshake, 10 ms of propagation delay, and 1 s.
     assert_near(&summary.groups[1].metrics, "slowdown", 0.39 / 1.03);
     let faults = &summary.invalid;
     assert!(faults.iter().any(|fault| fault.contains("slowdown is 0.378641")), "{faults:?}");
-    // Without the way's rate there is no such bound.
+    // Without a known rate of the route there is no such bound.
     info.groups[1].route.rate = None;
     assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
-    // And a run that went as it must is not invalid.
+    // A run without errors is not invalid.
     records.links.iter_mut().for_each(|link| link.counters.marked[2] = 5);
     info.groups.iter_mut().for_each(|group| group.route.rate = Some(Rate::from_mbit_per_sec(10)));
     assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0]);
@@ -475,8 +475,8 @@ fn a_slowdown_is_relative_to_the_groups_own_way() {
 
 #[test]
 fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
-    // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a way that carries 4. It began with the run, 200 ms before the
-    // window of 800 ms, so what had waited may come too: 4 x 1.25.
+    // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a route that carries 4. It began with the run, 200 ms before the
+    // window of 800 ms, so data that waited before the window may be read in it: 4 x 1.25.
     let (mut info, mut records) = (run(), records());
     info.groups[0].route.together = Some(Rate::from_mbit_per_sec(4));
     records.links.iter_mut().for_each(|link| link.counters.lost = 0);

@@ -1,10 +1,9 @@
-//! A run seen through a window of time: the records that fall into it, added up once, so that each metric is a formula
-//! over sums.
+//! A run in a window of time: the records in the window, added up once, so that each metric is a formula over sums.
 //!
 //! The window runs from the end of the warm-up to the end of the run, in whole sample periods: it begins with the first
-//! period that begins at or after the warm-up. A flow counts from the later of the window's begin and its own start, to
-//! the earlier of the window's end and its completion. When it has none but was stopped, it counts to its stop, or to its last
-//! data's arrival when that is later: what was under way when it stopped is received after that.
+//! period that begins at or after the warm-up. The active time of a flow runs from the later of the window's begin and its
+//! own start to the earlier of the window's end and its completion. If the flow was stopped and did not complete, it ends
+//! with the stop, or with the arrival of its last data if that is later: data under way at the stop arrives after it.
 
 use super::SETTLING_TOLERANCE;
 use super::told::{FlowCounter, PointState, QueueState};
@@ -15,18 +14,18 @@ use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKi
 use std::borrow::Cow;
 use weir_base::{Ecn, Histogram, Span, Time};
 
-/// The transport of what a command does by itself.
+/// The transport of groups whose traffic a command makes.
 const COMMAND: &str = "command";
 
-/// What means over one second are taken of.
+/// Length of the seconds of which means are taken.
 const SECOND: Span = Span::from_secs(1);
 
-/// What is looked at: from `from` to `to`.
+/// A window of time, from `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Where it begins.
+    /// Its begin.
     pub from: Time,
-    /// Where it ends.
+    /// Its end.
     pub to: Time,
 }
 
@@ -36,12 +35,12 @@ impl Window {
         self.to.since(self.from)
     }
 
-    /// Whether a period or an instant that ended at `at` lies in it.
+    /// Whether a sample period that ended at `at`, or an instant at `at`, lies in the window.
     pub fn holds(&self, at: Time) -> bool {
         self.from < at && at <= self.to
     }
 
-    /// The window of a run after so much warm-up, on the boundaries of its sample periods.
+    /// The window of a run after this warm-up, on the boundaries of its sample periods.
     fn after(warmup: Span, info: &RunInfo, bounds: &[Time]) -> Window {
         let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
         let from = first_from(Time::ZERO + warmup, bounds).unwrap_or(to);
@@ -55,8 +54,8 @@ impl Window {
         Window { from, to }
     }
 
-    /// The whole seconds of the window, from its begin, each in whole sample periods: one holds the periods that end in it, so
-    /// where a period is no part of a second it is longer or shorter by one, or empty.
+    /// The whole seconds of the window, from its begin, each in whole sample periods: a second holds the periods that end in it.
+    /// If a second is no multiple of the period, some seconds are a period longer or shorter, or empty.
     pub(super) fn seconds(&self, bounds: &[Time]) -> Vec<Window> {
         let whole = self.length().as_nanos() / SECOND.as_nanos();
         let edge = |second: u64| {
@@ -66,7 +65,7 @@ impl Window {
         (0..whole).map(|second| Window { from: edge(second), to: edge(second + 1) }).collect()
     }
 
-    /// The second of the window in which a period or an instant that ended at `at` lies.
+    /// Index of the second of the window in which a period that ended at `at`, or an instant at `at`, lies.
     pub(super) fn second(&self, at: Time) -> usize {
         (at.since(self.from).as_nanos().saturating_sub(1) / SECOND.as_nanos()) as usize
     }
@@ -76,7 +75,7 @@ impl Window {
         let links = records.links.iter().map(|sample| sample.at);
         let mut bounds = vec![Time::ZERO];
         bounds.extend(links.chain(records.flows.iter().map(|sample| sample.at)));
-        // Records come by time, so nearly all are of the period of the one before.
+        // Records are in the order of time, so that nearly all are of the same period as the one before.
         bounds.dedup();
         bounds.sort();
         bounds.dedup();
@@ -98,30 +97,30 @@ fn last_until(at: Time, bounds: &[Time]) -> Option<Time> {
 #[derive(Debug)]
 pub struct View<'a> {
     pub(crate) info: &'a RunInfo,
-    /// What was asked to be cut off at the run's begin; nothing of a named part.
+    /// The warm-up that was asked for; zero for a named part.
     pub(crate) warmup: Span,
     pub(super) window: Window,
-    /// Whether that is a named part of the run.
+    /// Whether the window is a named part of the run.
     pub(super) is_part: bool,
     /// The window's whole seconds.
     pub(super) seconds: Vec<Window>,
-    /// How near to their final value one-second means are once they have settled, as a share of that value.
+    /// Greatest distance of settled one-second means from their final value, as a share of that value.
     pub(super) tolerance: f64,
     pub(crate) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
-    /// What each station told of itself, by [`PointState`].
+    /// The recorded states of each station, by [`PointState`].
     pub(super) points: Vec<[PointView; PointState::ALL.len()]>,
     /// RTTs of each group.
     pub(crate) rtts: Vec<Histogram>,
-    /// Of each group, for each second: how many RTTs, and their sum in nanoseconds.
+    /// For each group and each second, the number of RTTs, and their sum in nanoseconds.
     pub(super) rtt_seconds: Vec<Vec<Sum>>,
-    /// What all flows' applications read.
+    /// Bytes that the applications of all flows read.
     pub(super) read_bytes: u64,
-    /// Whether flows of a group are coordinated.
+    /// Whether the flows of any group are coordinated.
     pub(super) is_coordinated: bool,
 }
 
-/// How many times were measured, and their sum in nanoseconds.
+/// The number of measured times, and their sum in nanoseconds.
 pub(super) type Sum = (u64, u128);
 
 /// A link in the window.
@@ -129,30 +128,30 @@ pub(super) type Sum = (u64, u128);
 pub(crate) struct LinkView {
     pub(super) sum: LinkSample,
     pub(super) periods: u64,
-    /// Backlog at the ends of the periods, added up.
+    /// Sum of the backlogs at the ends of the periods.
     pub(super) backlog_packets: u64,
     /// Sojourn times by class.
     pub(crate) delay: [Histogram; 4],
-    /// For each period in which packets left, by class: how many did, and the sum of their sojourn times in nanoseconds.
+    /// For each period in which packets left, by class: their number, and the sum of their sojourn times in nanoseconds.
     pub(super) delays: Vec<[Sum; 4]>,
-    /// The same for each second of the window.
+    /// For each second of the window, by class: the same numbers.
     pub(super) seconds: Vec<[Sum; 4]>,
-    /// When the last of those ended.
+    /// The end of the last of `delays`' periods.
     last_delay: Time,
-    /// What it could carry in each sample period of the window, by the period's end, in Mbit/s.
+    /// The capacity in each sample period of the window, with the period's end, in Mbit/s.
     pub(super) capacities: Vec<(Time, f64)>,
-    /// When the last of its sample periods ended.
+    /// The end of its last sample period.
     last_sample: Time,
-    /// What the queue told of itself, by [`QueueState`], a value a period.
+    /// The queue's recorded states, by [`QueueState`], one value for each period.
     pub(super) states: [Vec<f64>; QueueState::ALL.len()],
 }
 
-/// What a station told of itself under one name.
+/// The values of a station's state of one name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PointView {
-    /// The last value until the window's begin.
+    /// The last value at or before the window's begin.
     pub(super) before: f64,
-    /// The values in it, one a sample period.
+    /// The values in the window, one for each sample period.
     pub(super) within: Vec<f64>,
 }
 
@@ -160,80 +159,82 @@ pub(super) struct PointView {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FlowView {
     pub(super) sum: FlowSample,
-    /// When it began.
+    /// When it started.
     pub(super) started: Time,
-    /// From when to when it counts; none when that is no time at all.
+    /// Its active time in the window; `None` if it was never active.
     pub(super) active: Option<(Time, Time)>,
-    /// Start to completion, and when it completed, whatever the window.
+    /// The time from start to completion, and when it completed, in or out of the window.
     pub(super) completed: Option<(Span, Time)>,
-    /// When its first packet and its last packet of any kind reached the receiving host, whatever the window.
+    /// When its first and its last packet of any kind reached the receiving host, in or out of the window.
     pub(super) arrivals: (Option<Time>, Option<Time>),
-    /// When its last data reached the receiving host, whatever the window.
+    /// When its last data reached the receiving host, in or out of the window.
     pub(super) last_data: Option<Time>,
-    /// Whether what its application read is known: of a command it is not.
+    /// Whether it is known how much its application read; it is unknown for commands.
     pub(super) reads: bool,
-    /// What its application read in each second of the window in which it read anything: the second's number, and bytes.
+    /// For each second of the window in which its application read: the second's index, and the bytes.
     pub(super) seconds: Vec<(usize, u64)>,
-    /// What reached its receiving host in each second of the window, where metrics ask for it: the second's number, and IP bytes.
+    /// For each second of the window in which data reached its receiving host: the second's index, and the IP bytes. Empty
+    /// unless flows are coordinated: other metrics do not use it.
     pub(super) received: Vec<(usize, u64)>,
-    /// What its application read in each sample period of the window in which it read anything: the period's begin and end, and bytes.
+    /// For each sample period of the window in which its application read: the period's begin and end, and the bytes.
     pub(super) periods: Vec<(Time, Time, u64)>,
-    /// What its application read in all, whatever the window.
+    /// Bytes that its application read in the whole run.
     pub(super) read_in_all: u64,
-    /// Requests and frames, where there were any.
+    /// Its messages in the window; `None` if there were none.
     pub(super) messages: Option<Box<MessageSums>>,
-    /// Time-weighted mean of the window.
+    /// Time-weighted mean of the congestion window, in segments.
     pub(super) cwnd: TimeMean,
-    /// What the transport took the path's rate for at the ends of the window's sample periods, in Mbit/s.
+    /// The transport's estimates of the path's rate at the ends of the window's sample periods, in Mbit/s.
     pub(super) estimates: Vec<(Time, f64)>,
-    /// How many plans of its error control were told of, and the sum of their efficiencies.
+    /// Number of recorded plans of its error control, and the sum of their efficiencies.
     pub(super) planned: (u64, f64),
-    /// Of each [`FlowCounter`] its value at the window's begin and at its end, where the transport tells it.
+    /// For each [`FlowCounter`], its values at the window's begin and end; `None` if the transport does not record it.
     pub(super) counters: [Option<(f64, f64)>; FlowCounter::ALL.len()],
-    /// Timeouts until the window's begin, and until its end, where known.
+    /// Timeouts until the window's begin, and until its end; `None` if unknown.
     timeouts: (u64, Option<u64>),
-    /// The flow's last transport sample, in the window or before.
+    /// Time of the flow's last transport sample.
     last_transport: Time,
 }
 
-/// The requests and frames of a flow whose fate was known in the window.
+/// The messages of a flow whose fate became known in the window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MessageSums {
     /// How long each request took.
     pub(super) requests: Vec<Span>,
-    /// How long each answer to an echo request took, and how many had none.
+    /// How long each answer to an echo request took, and the number of echo requests without an answer.
     pub(super) echoes: Vec<Span>,
     pub(super) unanswered: u64,
-    /// How long each frame of an ensemble took, and how long the next one then was awaited.
+    /// How long each frame of an ensemble took, and the time from its end to the begin of the next.
     pub(super) parts: Vec<Span>,
     pub(super) stalls: Vec<Span>,
-    /// When each ensemble was whole whose last frame was this flow's, and how long after its first.
+    /// For each ensemble whose last frame was this flow's: when it was whole, and how long after its first frame.
     pub(super) ensembles: Vec<(Time, Span)>,
-    /// How long each frame took that arrived whole.
+    /// How long each whole frame took.
     pub(super) delays: Vec<Span>,
-    /// Frames on time.
+    /// Number of frames on time.
     pub(super) on_time: u64,
-    /// Frames that never were whole.
+    /// Number of frames that never were whole.
     pub(super) lost: u64,
-    /// For each second of the window in which there were any: its number, frames on time, and all frames.
+    /// For each second of the window with frames: its index, the number of frames on time, and that of all frames.
     pub(super) seconds: Vec<(usize, u64, u64)>,
 }
 
 impl MessageSums {
-    /// All frames.
+    /// Number of all frames.
     pub(super) fn frames(&self) -> u64 {
         self.delays.len() as u64 + self.lost
     }
 }
 
 impl FlowView {
-    /// From the first packet's arrival at the receiving host to the last data's, of a flow that completed; and when it did.
+    /// The time from the first to the last packet's arrival at the receiving host, and when the flow completed. `None` if it did
+    /// not complete.
     pub(super) fn transaction(&self) -> Option<(Span, Time)> {
         let ((_, at), (first, last)) = (self.completed?, self.arrivals);
         Some((last?.since(first?), at))
     }
 
-    /// How much a counter grew in the window; none where the transport does not tell it.
+    /// Growth of a counter in the window; `None` if the transport does not record it.
     pub(super) fn grown(&self, counter: FlowCounter) -> Option<f64> {
         self.counters[counter as usize].map(|(from, to)| to - from)
     }
@@ -243,7 +244,7 @@ impl FlowView {
     }
 }
 
-/// A mean in which each value counts for the time that it stood.
+/// A mean in which each value is weighted by the time for which it held.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TimeMean {
     sum: f64,
@@ -261,7 +262,7 @@ impl TimeMean {
     }
 }
 
-/// Adds bytes of a second to those of the seconds so far, of which it is the last or a new one.
+/// Adds bytes to those of a second, which is the last one so far or a new one.
 fn add_in(seconds: &mut Vec<(usize, u64)>, second: usize, more: u64) {
     match seconds.last_mut() {
         Some((last, bytes)) if *last == second => *bytes += more,
@@ -275,7 +276,7 @@ fn add_to(sum: &mut Sum, (count, total): Sum) {
 }
 
 impl<'a> View<'a> {
-    /// The run after so much warm-up. Records of links, flows or groups that the description does not know are left out.
+    /// The run after this warm-up. Records of links, flows or groups that the description does not have are left out.
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
         let window = Window::after(warmup, info, &bounds);
@@ -351,7 +352,7 @@ impl<'a> View<'a> {
         let (mut begin, mut end) = (Time::ZERO, Time::ZERO);
         for sample in &records.flows {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
-            // Records come by time. A flow need not have one of the period before, so that its begin is told by the bounds.
+            // Records are in the order of time. A flow may have no record of the period before: the bounds give the begin.
             if sample.at != end {
                 end = sample.at;
                 begin = bounds[..bounds.partition_point(|bound| *bound < end)]
@@ -390,7 +391,7 @@ impl<'a> View<'a> {
         self.add_messages(records);
     }
 
-    /// When each flow lived.
+    /// Sets the start, completion and active time of each flow.
     fn add_life(&mut self, records: &Records) {
         let mut started: Vec<Time> = self.info.flows.iter().map(|flow| Time::ZERO + flow.start).collect();
         for event in &records.events {
@@ -445,7 +446,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A transport sample stands for the time since the flow's sample before it.
+    /// Adds transport samples; each holds for the time since the flow's sample before it.
     fn add_transport(&mut self, records: &Records) {
         for sample in &records.transport {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
@@ -462,7 +463,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The numbers of all flows of a group.
+    /// The indices of all flows of a group.
     pub(crate) fn members(&self, group: usize) -> Vec<usize> {
         let flows = self.info.flows.iter().enumerate();
         flows.filter(|(_, flow)| flow.group as usize == group).map(|(number, _)| number).collect()
@@ -478,7 +479,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Several histograms as one. Nearly always one of them at most has counted anything, which is then not copied.
+/// Several histograms as one. If only one of them is not empty, as nearly always, it is not copied.
 pub(super) fn merged<'h>(histograms: impl IntoIterator<Item = &'h Histogram>) -> Cow<'h, Histogram> {
     let mut counted = histograms.into_iter().filter(|histogram| histogram.count() > 0);
     let mut all = counted.next().map_or_else(Cow::default, Cow::Borrowed);

@@ -1,4 +1,4 @@
-//! The grid on which the series of a run stand: points, each of one sample period or several, and what falls into them.
+//! The grid of a run's series: points, each of one sample period or several, and the records in them.
 
 use super::Values;
 use crate::info::RunInfo;
@@ -12,11 +12,12 @@ use weir_base::{Histogram, Span, Time};
 /// The grid of points.
 pub(super) struct Grid {
     sample: Span,
-    /// Sample periods in a point.
+    /// Number of sample periods in a point.
     step: u64,
     /// For each point, the time that its records cover.
     covered: Vec<Span>,
-    /// The last time that was looked for, and its point: records come by time, so that most have the time of the one before.
+    /// The last time that was looked up, and its point: records are in the order of time, so that most have the time of the one
+    /// before.
     last: Cell<(Time, usize)>,
 }
 
@@ -26,7 +27,7 @@ impl Grid {
         let mut ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
         ends.dedup();
         let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
-        // Without a period in the description, the whole run is one point.
+        // If the description gives no period, the whole run is one point.
         let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
         let mut grid = Grid { sample, step: 1, covered: Vec::new(), last: Cell::default() };
         let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
@@ -67,7 +68,7 @@ impl Grid {
         self.covered.len()
     }
 
-    /// No records by point.
+    /// Points without records.
     pub(super) fn points<'r, T>(&self) -> Points<'r, T> {
         std::iter::repeat_with(|| None).take(self.count()).collect()
     }
@@ -93,20 +94,21 @@ impl Grid {
         *point = Some(Merged::Several(sum));
     }
 
-    /// Means of nothing yet.
+    /// Means without values.
     pub(super) fn means(&self) -> Means {
         Means(vec![(0.0, 0.0); self.count()])
     }
 
-    /// Means of what falls into each point.
+    /// Means of the values in each point.
     pub(super) fn means_of(&self, values: impl Iterator<Item = (Time, f64)>) -> Values {
         let mut means = self.means();
         values.for_each(|(at, value)| means.add(self, at, value));
         means.values()
     }
 
-    /// What histograms tell, in milliseconds, that come in the order of their times: of one that is alone in its point by `of_one`, of
-    /// several by `of_all`, which is given their sum. Nearly always there is one a point, which need not be merged with others.
+    /// A statistic of the histograms in each point, in milliseconds; the histograms are in the order of their times. `of_one`
+    /// computes it from the only histogram of a point, `of_all` from the sum of several. Nearly all points have only one, which
+    /// need not be unpacked and merged.
     pub(super) fn times<'r>(
         &self,
         histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
@@ -134,7 +136,7 @@ impl Grid {
         values
     }
 
-    /// Means of histograms, in milliseconds.
+    /// Means of the histograms in each point, in milliseconds.
     pub(super) fn means_of_times<'r>(
         &self,
         histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
@@ -142,7 +144,7 @@ impl Grid {
         self.times(histograms, PackedHistogram::mean, Histogram::mean)
     }
 
-    /// Their 99th percentiles.
+    /// The 99th percentiles of the histograms in each point, in milliseconds.
     pub(super) fn p99s_of_times<'r>(
         &self,
         histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
@@ -151,10 +153,10 @@ impl Grid {
     }
 }
 
-/// The records of each point; nearly always there is one at most.
+/// The records of each point; nearly all points have at most one.
 pub(super) type Points<'r, T> = Vec<Option<Merged<'r, T>>>;
 
-/// The records of a point as one.
+/// The records of a point, merged into one.
 pub(super) enum Merged<'r, T> {
     One(&'r T),
     Several(Box<T>),
@@ -170,7 +172,7 @@ impl<T> std::ops::Deref for Merged<'_, T> {
     }
 }
 
-/// For each point, the sum of what falls into it and how much that is.
+/// For each point, the sum and the number of the values in it.
 pub(super) struct Means(Vec<(f64, f64)>);
 
 impl Means {
@@ -186,12 +188,12 @@ impl Means {
     }
 }
 
-/// Turns gathered records into values, given the time that each point covers.
+/// Computes a value from the records of each point and the time that the point covers; `None` for a point without records.
 pub(super) fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Span) -> Option<f64>) -> Values {
     points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
 }
 
-/// The same of flows' counters: where there is no record, nothing happened.
+/// Computes a value from flows' counters in each point; a point without records counts as one with zeros.
 pub(super) fn flow_values(
     grid: &Grid,
     points: &Points<'_, FlowSample>,

@@ -19,7 +19,7 @@ fn info() -> RunInfo {
 /// Points enough for every period.
 const ALL: usize = 6000;
 
-/// What links and groups of the run are asked for.
+/// The series that the tests ask for.
 fn asked() -> Vec<(&'static str, Subject)> {
     let of_links = ["link_throughput_mbps", "dropped_packets", "link_capacity_mbps", "backlog_packets"];
     let of_links = of_links.into_iter().chain(["queue_delay_ms", "queue_delay_p99_ms"]);

@@ -1,5 +1,5 @@
-//! What the connections of each group tell of themselves, over time: what they take the path's rate for, and how streams with a deadline are
-//! protected.
+//! Recorded states of each group's connections over time: their estimates of the path's rate, and the modes of the error
+//! control of streams with a deadline.
 
 use super::Values;
 use super::grid::{Grid, Means};
@@ -9,17 +9,18 @@ use crate::metrics::told::{ESTIMATE, MODES};
 use crate::records::Records;
 use crate::types::Component;
 
-/// What was told of one group.
+/// Recorded states of one group's connections.
 #[derive(Default)]
 pub(super) struct Told {
-    /// The estimated rate, where the transport tells it: a mean over flows and samples of a point.
+    /// The estimated rate, a mean over the flows and samples of a point; `None` if the transport does not record it.
     estimates: Option<Means>,
-    /// For each point, how many groups of packets were begun in each mode of the error control; empty where the transport does not tell it.
+    /// For each point, the number of groups of packets that began in each mode of the error control; empty if the transport does
+    /// not record it.
     modes: Vec<[f64; MODES.len()]>,
 }
 
 impl Told {
-    /// What was told of each group.
+    /// Recorded states of each group's connections.
     pub(super) fn of_groups(grid: &Grid, info: &RunInfo, records: &Records) -> Vec<Told> {
         let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
         let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
@@ -41,8 +42,8 @@ impl Told {
         told
     }
 
-    /// The values of the series of this name: the estimated rate, or the part of a mode in the groups of packets that were begun in each
-    /// point. None where the transport does not tell it.
+    /// The values of the series of this name: the estimated rate, or the share of a mode in the groups of packets that began in
+    /// each point. `None` if the transport does not record it.
     pub(super) fn values(&self, name: &str) -> Option<Values> {
         if name == "capacity_estimate_mbps" {
             return self.estimates.as_ref().map(Means::values);
@@ -68,7 +69,7 @@ mod tests {
             ..RunInfo::default()
         };
         let mut records = Records::default();
-        // So many groups of packets until each second.
+        // Groups of packets until each second.
         for (second, arq, fec) in [(1, 4.0, 0.0), (2, 7.0, 1.0), (3, 7.0, 1.0)] {
             let at = Time::ZERO + Span::from_secs(second);
             records.flow(&FlowSample { at, flow: 1, ..FlowSample::default() });

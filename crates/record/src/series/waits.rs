@@ -1,4 +1,4 @@
-//! What the applications of a group waited for, over time.
+//! Waiting times of a group's applications over time.
 
 use super::Values;
 use super::grid::Grid;
@@ -7,7 +7,7 @@ use crate::records::Records;
 use crate::types::{FlowEventKind, MessageFate, MessageKind};
 use weir_base::Time;
 
-/// The series that there may be.
+/// The names of the series.
 const NAMES: [&str; 9] = [
     "request_time_ms",
     "frame_delay_ms",
@@ -20,13 +20,13 @@ const NAMES: [&str; 9] = [
     "completion_asynchrony_ms",
 ];
 
-/// What one group waited for, in the order of [`NAMES`]: requests, frames, frames on time (100 or 0), completions of drawn flows, echoes,
-/// echoes lost (100 or 0), and of ensembles the delays of their frames, stalls and completion asynchrony.
+/// Values of one group with their times, in the order of [`NAMES`]: requests, frames, frames on time (100 or 0), completions
+/// of drawn flows, echoes, lost echoes (100 or 0), and for ensembles the delays of frames, stalls and completion asynchrony.
 #[derive(Clone, Default)]
 pub(super) struct Waits([Vec<(Time, f64)>; NAMES.len()]);
 
 impl Waits {
-    /// Those of each group.
+    /// The values of each group.
     pub(super) fn of_groups(info: &RunInfo, records: &Records) -> Vec<Waits> {
         let group_of = |flow: u32| info.flows.get(flow as usize).map_or(0, |flow| flow.group as usize);
         let mut groups = vec![Waits::default(); info.groups.len()];
@@ -64,7 +64,7 @@ impl Waits {
         groups
     }
 
-    /// The means over each point of the series of this name; none where there is nothing.
+    /// The values of the series of this name, means over each point. `None` if there are no such values.
     pub(super) fn values(&self, name: &str, grid: &Grid) -> Option<Values> {
         let waited = &self.0[NAMES.iter().position(|known| *known == name)?];
         (!waited.is_empty()).then(|| grid.means_of(waited.iter().copied()))
