@@ -1,4 +1,4 @@
-//! The plots of a run's page: which series of the record stand together, under which heading, in which colours.
+//! The plots of a run's page: the series in each plot, their titles and their colours.
 
 mod names;
 #[cfg(test)]
@@ -13,28 +13,28 @@ use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, Values, View, fl
 const POINTS: usize = 600;
 /// Most points in a lab of many runs, so that its report stays small.
 const POINTS_OF_MANY: usize = 200;
-/// From how many runs on a lab has many.
+/// A lab with more runs than this has many.
 const MANY_RUNS: usize = 200;
-/// Links beside the bottleneck that can be switched on in a plot: more than anyone looks at one by one.
+/// Most links without data that can be switched on in a plot: more than a reader looks at one by one.
 const OTHER_LINKS: usize = 20;
-/// Links that carry data and have lines that are on from the start, as many as there are colours for.
+/// Most links that carry data and have lines: as many as there are colours.
 const DATA_LINKS: usize = 4;
-/// How far above the highest goodput a capacity may be to be drawn from the start.
+/// A capacity is visible at first if it is at most this many times the greatest goodput.
 const FAR: f64 = 3.0;
-/// Of what a link sent, the part that a class has at least to have a line of its own.
+/// Least share of a class in what a link sent, for the class to have a line of its own.
 const CLASS_SHARE: f64 = 0.01;
-/// Most flows that have series of their own: their table has them all.
+/// Most flows with series of their own; the table has all flows.
 const FLOWS: usize = 1000;
-/// The same in a lab of many runs.
+/// Most flows with series of their own in a lab of many runs.
 const FLOWS_OF_MANY: usize = 12;
-/// About how many values the series of single flows have together, so that a page of a thousand flows stays below two megabytes.
+/// Approximate number of values in all series of single flows: a page of a thousand flows stays below two megabytes.
 const FLOW_VALUES: usize = 120_000;
 /// Fewest points of a flow's series.
 const FLOW_POINTS: usize = 40;
-/// Series that a flow has, about: rates, RTT, window, and what its controller tells.
+/// Approximate number of a flow's series: rates, RTT, window, and states of its controller.
 const SERIES_OF_A_FLOW: usize = 8;
 
-/// The plots of one run, of a lab that has `runs` of them; distributions are those of the window that is viewed.
+/// The plots of one run of a lab with `runs` runs; the distributions are those of the view's window.
 pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
     let many = runs > MANY_RUNS;
     let set = series(info, records, if many { POINTS_OF_MANY } else { POINTS });
@@ -59,7 +59,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         source.retransmissions(),
         source.backlog(),
     ];
-    // A plot of nothing is left out.
+    // Empty plots are left out.
     let drawn = |chart: &Chart| !chart.lines.is_empty() || !chart.spreads.is_empty();
     RunSeries {
         period_s: set.period().as_secs_f64(),
@@ -71,7 +71,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
     }
 }
 
-/// The plots of single flows. Flows that were drawn at random have none: nobody looks at single ones.
+/// The plots of single flows, without flows that were drawn at random. `None` if there are no such plots.
 fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
     let single = |group: u32| info.groups.get(group as usize).is_some_and(|group| !group.drawn);
     let numbers = (0..).zip(&info.flows).filter(|(_, flow)| single(flow.group)).map(|(number, _)| number);
@@ -80,7 +80,7 @@ fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
     let points = FLOW_VALUES / (SERIES_OF_A_FLOW * numbers.len().max(1));
     let set = flow_series(info, records, &numbers, points.clamp(FLOW_POINTS, most));
     let source = Source { info, set: &set, spreads: vec![] };
-    // Where each group has one flow, its rates are those of the group.
+    // If each group has one flow, the flow's rates are those of the group.
     let several = info.flows.len() > info.groups.len();
     let mut charts = vec![];
     if several {
@@ -106,7 +106,7 @@ fn chart(key: &str, title: &str, unit: &str, lines: Vec<Option<Line>>) -> Chart 
     Chart { key: key.into(), title: title.into(), unit: unit.into(), lines, ..Chart::default() }
 }
 
-/// Values as a line; none when nothing was measured.
+/// Values as a line; `None` if nothing was measured.
 fn line(values: Values, name: &str, ink: Ink) -> Option<Line> {
     let measured = values.iter().any(Option::is_some);
     measured.then(|| Line { name: name.into(), ink, thin: false, hidden: false, bound: false, values })
@@ -129,7 +129,7 @@ impl Line {
         self.bound = true;
         self
     }
-    /// With every value changed.
+    /// The line with every value changed.
     fn map(mut self, change: impl Fn(f64) -> f64) -> Line {
         self.values.iter_mut().flatten().for_each(|value| *value = change(*value));
         self
@@ -141,12 +141,12 @@ impl Line {
 }
 
 impl Source<'_> {
-    /// A series as a line; none when nothing was measured.
+    /// A series as a line; `None` if nothing was measured.
     fn line(&self, series: &str, of: Subject, name: &str, ink: Ink) -> Option<Line> {
         line(self.set.get(series, of)?, name, ink)
     }
 
-    /// The same series of every group.
+    /// One series for every group.
     fn groups(&self, series: &str) -> Vec<Option<Line>> {
         let groups = self.info.groups.iter().enumerate();
         groups
@@ -159,7 +159,7 @@ impl Source<'_> {
         chart(key, title, unit, self.groups(series))
     }
 
-    /// The same series of the flows that the record singles out.
+    /// One series for every flow that has series of its own.
     fn flows(&self, series: &str) -> Vec<Option<Line>> {
         let flows = self.info.flows.iter().enumerate();
         let one = |(i, flow): (usize, &weir_record::FlowInfo)| {
@@ -168,14 +168,14 @@ impl Source<'_> {
         flows.map(one).collect()
     }
 
-    /// A distribution under a name; none where nothing was measured.
+    /// A distribution under a name; `None` if nothing was measured.
     fn spread(&self, metric: &str, of: Subject, name: &str, ink: Ink) -> Option<Spread> {
         let spread = self.spreads.iter().find(|spread| spread.name == metric && spread.of == of)?;
         let values = spread.values.clone();
         Some(Spread { name: name.into(), ink, count: spread.count, values, limit: None })
     }
 
-    /// The same distribution of every group.
+    /// One distribution for every group that has it.
     fn spreads_of_groups(&self, metric: &str) -> Vec<Spread> {
         let groups = self.info.groups.iter().enumerate();
         groups
@@ -185,7 +185,7 @@ impl Source<'_> {
             .collect()
     }
 
-    /// A plot of what groups waited for: means over time, and the distribution.
+    /// A plot of waiting times: means over time, and the distribution.
     fn waits(&self, key: &str, title: &str, unit: &str, series: &str) -> Chart {
         let mut spreads = self.spreads_of_groups(series);
         // One value is no distribution.
@@ -203,7 +203,7 @@ impl Source<'_> {
         chart
     }
 
-    /// How streams with a deadline are protected: of the groups of packets that were begun, the part in each mode.
+    /// The modes of the error control of streams with a deadline: shares of the groups of packets that began.
     fn modes(&self) -> Chart {
         const MODES: [(&str, &str); 3] =
             [("pure_arq_percent", "pure ARQ"), ("coded_arq_percent", "coded ARQ"), ("fec_percent", "FEC")];
@@ -219,7 +219,7 @@ impl Source<'_> {
         Chart { note: Some(note), ..chart("modes", "Modes of the error control", "%", lines) }
     }
 
-    /// What connections take the path's rate for, beside what links could have sent.
+    /// The connections' estimates of the path's rate, beside the links' capacities.
     fn estimate(&self) -> Chart {
         let mut lines = self.groups("capacity_estimate_mbps");
         if lines.iter().any(Option::is_some) {
@@ -237,7 +237,7 @@ impl Source<'_> {
         Some((Subject::Link(link), self.info.links.get(link as usize)?.name.as_str()))
     }
 
-    /// The measured links that carry data, the bottleneck first; where that is not known, the bottleneck alone.
+    /// The instrumented links that carry data, the bottleneck first; only the bottleneck if no link is known to carry data.
     fn data_links(&self) -> Vec<(u32, &str)> {
         let links = (0..).zip(&self.info.links);
         let carry = links.filter(|(_, link)| link.instrumented && !link.groups.is_empty());
@@ -250,7 +250,7 @@ impl Source<'_> {
         links
     }
 
-    /// The codepoints at a link that are to be told apart: where L4S packets and others sent data over it, those.
+    /// The codepoints with separate lines at a link; empty unless L4S and other packets sent data over it.
     fn classes(&self, link: u32) -> Vec<Ecn> {
         let sent = |class: Ecn| {
             let values = self.set.get("link_throughput_mbps", Subject::Class(link, class));
@@ -263,7 +263,7 @@ impl Source<'_> {
         if all > 0.0 && told.len() > 1 && told.contains(&Ecn::Ect1) { told } else { vec![] }
     }
 
-    /// The same series of the measured links that carry no data, to be switched on.
+    /// One series for the instrumented links that carry no data, hidden at first.
     fn other_links(&self, series: &str, what: &str) -> Vec<Option<Line>> {
         let told = self.data_links();
         let links = (0..).zip(&self.info.links);
@@ -276,14 +276,14 @@ impl Source<'_> {
         others.take(OTHER_LINKS).map(line).collect()
     }
 
-    /// A group's goodput; what the links that carry data could have sent, and did; and the flows where groups have several.
+    /// The groups' goodput; and capacity and throughput of the links that carry data.
     fn goodput(&self) -> Chart {
         let mut lines = self.groups("goodput_mbps");
         let most = lines.iter().flatten().map(Line::most).fold(0.0, f64::max);
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
             let (of, ink) = (Subject::Link(link), Ink::Plain(place));
             let capacity = self.line("link_capacity_mbps", of, &format!("capacity of link {name}"), ink);
-            // A capacity far above what anyone got would flatten everything else.
+            // A capacity far above all goodputs would flatten the other lines.
             let far = |line: &Line| line.most() > FAR * most;
             let capacity = capacity.map(Line::thin).map(Line::bound);
             lines.push(capacity.map(|line| if far(&line) { line.hidden() } else { line }));
@@ -293,8 +293,8 @@ impl Source<'_> {
         chart("goodput", "Goodput", "Mbit/s", lines)
     }
 
-    /// The queues of the links that carry data: mean and 99th percentile, L4S packets apart where there are any; those of the
-    /// other measured links are there to be switched on.
+    /// Queue delay at the links that carry data: mean and 99th percentile, separate for L4S packets if there are any; that at
+    /// other instrumented links is hidden at first.
     fn delay(&self) -> Chart {
         let (mut lines, mut spreads) = (vec![], vec![]);
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
@@ -326,13 +326,13 @@ impl Source<'_> {
         Chart { spreads, ..chart("delay", "Queue delay", "ms", lines) }
     }
 
-    /// A line of counts a point as one of counts a second.
+    /// A line of counts per point, changed to counts per second.
     fn per_second(&self, line: Line) -> Line {
         let period = self.set.period().as_secs_f64();
         line.map(|count| if period > 0.0 { count / period } else { 0.0 })
     }
 
-    /// What the links that carry data did to packets beside sending them.
+    /// Drops, marks and losses at the links that carry data.
     fn fates(&self) -> Chart {
         let mut lines = vec![];
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
@@ -347,7 +347,7 @@ impl Source<'_> {
         chart("fates", "Marks and drops", "packets/s", lines.collect())
     }
 
-    /// Round trips: each group's mean, its 99th percentile to be switched on.
+    /// RTTs: each group's mean, and its 99th percentile, hidden at first.
     fn rtt(&self) -> Chart {
         let mut lines = self.groups("rtt_ms");
         lines.extend(self.groups("rtt_p99_ms").into_iter().map(|line| {
@@ -364,7 +364,7 @@ impl Source<'_> {
         self.retransmitted("again", self.groups("retransmissions"))
     }
 
-    /// Retransmissions a second, of those that had any.
+    /// Retransmissions per second, for lines with any.
     fn retransmitted(&self, key: &str, lines: Vec<Option<Line>>) -> Chart {
         let lines: Vec<Option<Line>> =
             lines.into_iter().map(|line| line.map(|line| self.per_second(line))).collect();
@@ -382,7 +382,7 @@ impl Source<'_> {
         chart("backlog", "Backlog", "packets", lines)
     }
 
-    /// Internal states that were not zero throughout, a plot for each name: those of the queues of links that carry data, of
+    /// Internal states that were not always zero, one plot for each name: those of the queues of links that carry data, of
     /// stations, and of controllers.
     fn states(&self) -> Vec<Chart> {
         let links = self.data_links();
@@ -423,13 +423,13 @@ impl Source<'_> {
                 }
             }
         }
-        // What stayed at nothing needs no plot.
+        // States that stayed at zero need no plot.
         charts.retain(|chart| chart.lines.iter().any(Line::happened));
         charts
     }
 }
 
-/// A class where L4S packets are apart.
+/// Name of a class where L4S packets are separate.
 fn class_words(class: Ecn) -> &'static str {
     match class {
         Ecn::Ect1 => "L4S",

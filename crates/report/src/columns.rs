@@ -1,5 +1,5 @@
-//! Every metric of the registry over all runs, for the comparison: a column for each metric of the run, of each link, class and
-//! group, with a value for each run. The pages load them only when one is asked for.
+//! Every metric of the registry over all runs, for the comparison: a column for each metric of the run, of each link, class
+//! and group, with a value for each run. The pages load this file only when a reader asks for such a metric.
 
 use crate::number::rounded;
 use crate::script::push_json;
@@ -8,10 +8,10 @@ use serde_json::json;
 use std::borrow::Cow;
 use weir_record::{METRICS, Metrics, RunSummary, Summary, Value};
 
-/// What a column is of: the kind, and its name; none of a run.
+/// The subject of a column: its kind and its name; the name is empty for the run's own columns.
 type Of<'a> = (&'static str, Cow<'a, str>);
 
-/// `report/metrics.js`: values stand in the order of the summary's runs, which is that of the lab's table.
+/// `report/metrics.js`: values are in the order of the summary's runs, which is that of the lab's table.
 pub(crate) fn script(summary: &Summary) -> Vec<u8> {
     let mut found: Vec<(Of<'_>, Columns)> = vec![];
     for (run, summary) in summary.runs.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(crate) fn script(summary: &Summary) -> Vec<u8> {
     script
 }
 
-/// What a run has metrics of.
+/// The subjects for which a run has metrics.
 fn parts(run: &RunSummary) -> Vec<(Of<'_>, &Metrics)> {
     let mut parts: Vec<(Of<'_>, &Metrics)> = vec![(("run", "".into()), &run.metrics)];
     for queue in &run.queues {
@@ -54,26 +54,26 @@ fn parts(run: &RunSummary) -> Vec<(Of<'_>, &Metrics)> {
     parts
 }
 
-/// A column for each metric of the registry; one of which nothing was measured stays empty.
+/// A column for each metric of the registry; the column of a metric without values stays empty.
 type Columns = Vec<Column>;
 
 /// The values of a metric, run by run, as JSON with a comma before each.
 #[derive(Default)]
 struct Column {
     values: Vec<u8>,
-    /// Runs so far.
+    /// Number of runs so far.
     runs: usize,
 }
 
 impl Column {
-    /// The runs before this one that it has no value of have none.
+    /// Writes `null` for the runs before this one that have no value yet.
     fn skip_to(&mut self, run: usize) {
         (self.runs..run).for_each(|_| self.values.extend(b",null"));
         self.runs = run;
     }
 }
 
-/// Adds the metrics of a part of this run. They stand in the registry's order, so that each is looked for after the one before.
+/// Adds the metrics of a subject in this run. They are in the registry's order, so that each is looked up after the one before.
 fn add(columns: &mut Columns, run: usize, metrics: &Metrics) {
     let mut next = 0;
     for (name, value) in metrics.iter() {

@@ -1,5 +1,5 @@
-//! Values of plots as text: four significant digits in as few characters as they take. The report of a large lab holds
-//! millions of them, so that nearly all are written from an integer of two or four digits.
+//! Values of plots as text: four significant digits in as few characters as possible. The report of a large lab has millions
+//! of them, so nearly all are written from an integer of two or four digits, which is fast.
 
 use crate::number::significant;
 use std::io::Write;
@@ -8,16 +8,16 @@ use std::io::Write;
 pub(crate) fn compact(value: Option<f64>) -> String {
     let mut text = Vec::new();
     push_compact(value, &mut text);
-    // All that is written is ASCII.
+    // The text is ASCII.
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Appends a value, rounded as [`significant`] does; `null` where there is none.
+/// Appends a value, rounded as [`significant`] does; `null` if it is `None` or not finite.
 pub(crate) fn push_compact(value: Option<f64>, out: &mut Vec<u8>) {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return out.extend_from_slice(b"null");
     };
-    // Windows, backlogs, and what happened seldom or not at all: more than half of the values of all plots.
+    // Small whole numbers: windows, backlogs and counts of rare events are more than half of the values of all plots.
     let whole = value as u8;
     if whole < 100 && f64::from(whole).to_bits() == value.to_bits() {
         if whole >= 10 {
@@ -32,27 +32,27 @@ pub(crate) fn push_compact(value: Option<f64>, out: &mut Vec<u8>) {
             }
             push_four(digits, places, out);
         }
-        // Memory can always be written.
+        // Writing to memory cannot fail.
         None => drop(write!(out, "{}", significant(value))),
     }
 }
 
-/// For each number of decimal places, the smallest value that has four digits with them, and what it is multiplied by.
+/// For each number of decimal places, the smallest value with four digits in all, and the factor that makes them whole.
 const SCALES: [(f64, f64); 7] =
     [(1e3, 1e0), (1e2, 1e1), (1e1, 1e2), (1e0, 1e3), (1e-1, 1e4), (1e-2, 1e5), (1e-3, 1e6)];
 
-/// A value as four digits and decimal places: `digits / 10^places`. None outside of a thousandth to ten thousand.
+/// A value as four digits and decimal places: `digits / 10^places`. `None` below a thousandth or from ten thousand on.
 fn four_digits(value: f64) -> Option<(u32, usize)> {
     let places = SCALES.iter().position(|(least, _)| value >= *least)?;
     match (value * SCALES[places].1 + 0.5).min(1e5) as u32 {
-        // Rounded up to five digits, of which the last is 0.
+        // The value was rounded up to five digits, the last of which is 0.
         10_000 => Some((1000, places.checked_sub(1)?)),
         digits @ ..10_000 => Some((digits, places)),
         _ => None,
     }
 }
 
-/// Appends `digits / 10^places` without zeros that say nothing. There are four digits, and at most six places.
+/// Appends `digits / 10^places` without trailing zeros. There are four digits, and at most six places.
 fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
     let (high, low) = (digits / 100, digits % 100);
     let [a, b, c, d] = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
@@ -76,7 +76,7 @@ fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
         _ if told > point => told + 1,
         _ => point,
     };
-    // An array of a known size is appended more quickly than a part of it.
+    // Appending an array of constant size is faster than appending a part of it.
     let end = out.len() + length;
     out.extend_from_slice(&text);
     out.truncate(end);

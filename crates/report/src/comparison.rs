@@ -1,4 +1,4 @@
-//! The page of `weir compare`: cells of one result, or of several, as the comparison of a lab shows them, with what was judged
+//! The page of `weir compare`: cells of one result, or of several, as the comparison of a lab shows them, with the verdicts
 //! below. Its folder is a report like any other: run pages, series and all metrics are beside it.
 
 use crate::folder::Folder;
@@ -13,7 +13,7 @@ use weir_record::{Param, Records, RunSummary, Summary, View};
 
 /// A result whose runs are shown.
 pub struct Side<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its runs, in the order in which they are shown.
     pub results: &'a Results,
@@ -21,8 +21,8 @@ pub struct Side<'a> {
     pub summary: &'a Summary,
 }
 
-/// Writes the page into a folder, as `index.html`. With `in_order` a cell is one label, and all keep the order of their runs; else
-/// the levels of the tree are kept, where all sides have the same.
+/// Writes the page into a folder, as `index.html`. With `in_order`, a cell has one label, and cells keep the order of their
+/// runs; otherwise the levels of the tree are kept if all sides have the same.
 ///
 /// # Errors
 /// A file that cannot be written, or records that cannot be read.
@@ -45,7 +45,7 @@ pub fn write_comparison(
     for (number, side) in sides.iter().enumerate() {
         for (run, summary) in side.results.runs.iter().zip(&side.summary.runs) {
             let mut numbers = source::numbers(summary, Some(run));
-            // Both engines' runs of a cell share their place and their id, as in the result itself.
+            // Both engines' runs of a cell share their index and their id, as in the result itself.
             let first = lab.runs.iter().find(|known| known.id == named(sides, number, &numbers.id));
             numbers.number = first.map_or(lab.runs.len(), |known| known.number);
             numbers.id = named(sides, number, &numbers.id);
@@ -79,19 +79,19 @@ pub fn write_comparison(
     out.write("index.html", Pages::new(&lab).comparison("", judged).as_bytes())
 }
 
-/// The id of a run: unique where several results have one of the same.
+/// The id of a run; with several results the number of the result comes first, so that it is unique.
 fn named(sides: &[Side<'_>], side: usize, id: &str) -> String {
     if sides.len() > 1 { format!("{}-{id}", side + 1) } else { id.into() }
 }
 
-/// How runs are told apart.
+/// The levels and labels by which runs are distinguished.
 struct Naming {
-    /// Whether there are several sides, told apart by a level of their own.
+    /// Whether there are several sides, distinguished by a level of their own.
     several: bool,
     levels: Vec<String>,
     /// Whether the levels of the tree are kept.
     kept: bool,
-    /// Where they are not: the levels on which cells differ.
+    /// The levels on which cells differ: a cell's label consists of these if the levels of the tree are not kept.
     told: Vec<String>,
 }
 

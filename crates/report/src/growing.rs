@@ -1,9 +1,9 @@
-//! A report that grows: runs join it as they end, the index shows them now and then, and at the end every page is written.
-//! A report that is made afterwards is one that nothing has joined before.
+//! A report that is written while its lab runs: runs join it as they end, the index is written now and then, and all pages
+//! at the end. In a report of finished results no run has joined before the end.
 //!
-//! In a large lab a run's series and its page are kept in pieces of a hundred runs, `report/series/K.js` and
-//! `report/pages/K.js`, and `report/run.html` shows whichever its address names: ten thousand files would take longer to
-//! write than the runs take to simulate. A piece's series are written when all its runs have joined.
+//! In a large lab, the series and pages of a hundred runs share a file, a piece: `report/series/K.js` and
+//! `report/pages/K.js`; `report/run.html` shows the run that its address names. Writing ten thousand files would take longer
+//! than simulating the runs. A piece's series are written when all its runs have joined.
 
 use crate::folder::Folder;
 use crate::model::PIECE;
@@ -19,10 +19,10 @@ use weir_base::Span;
 use weir_engine::{FinishedRun, Results, on_all_cores};
 use weir_record::{Records, RunSummary, Summary, View};
 
-/// A run, told apart by its engine and its place in the tree.
+/// A run, identified by its engine and its index in the tree.
 type Key = (String, usize);
 
-/// A report that runs join as they end. It may be shared between threads.
+/// A report to which runs are added as they end, from several threads.
 pub struct Growing {
     outline: Lab,
     colours: HashMap<String, usize>,
@@ -32,7 +32,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// A report in a result folder, of this lab, which has these runs, on so many engines.
+    /// A report in a result folder, of this lab with these runs on this number of engines.
     pub fn new(folder: &Path, lab: &weir_plan::Lab, runs: &[weir_plan::Run], engines: usize) -> Growing {
         Growing::of(folder, source::outline(lab, runs, engines), engines)
     }
@@ -43,17 +43,17 @@ impl Growing {
         Growing { outline, colours, out: Folder::new(folder), joined, series }
     }
 
-    /// A run joins, with its numbers alone: the index shows it, its plots come at the end.
+    /// Adds a run with its numbers only: the index shows it, and its plots are written at the end.
     pub fn join(&self, run: &FinishedRun, summary: &RunSummary) {
         let numbers = source::numbers(summary, Some(run));
         let mut joined = self.joined();
-        // What was read from disk may be older than what joined with its series.
+        // Numbers that were read from disk may be older than those of a run that joined with its series.
         if !self.series.has(&numbers) {
             joined.insert((numbers.engine.clone(), run.number), numbers);
         }
     }
 
-    /// A run joins with its series, so that its records need not be read again.
+    /// Adds a run with its series, so that its records need not be read again.
     pub fn join_with_series(
         &self,
         run: &FinishedRun,
@@ -64,12 +64,12 @@ impl Growing {
         let numbers = source::numbers(summary, Some(run));
         let charts = series_of(run, view, records, self.outline.size());
         let text = script::series(&numbers, &charts, &self.colours);
-        // What cannot be written now is tried again at the end, and told of then.
+        // A file that cannot be written now is tried again at the end, where an error is reported.
         let _ = self.series.add(&self.out, &numbers, text);
         self.joined().insert((numbers.engine.clone(), run.number), numbers);
     }
 
-    /// How many runs have joined.
+    /// Number of runs that have joined.
     pub fn count(&self) -> usize {
         self.joined().len()
     }
@@ -78,13 +78,13 @@ impl Growing {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the index of what has joined so far.
+    /// Writes the index of the runs that have joined so far.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn refresh(&self) -> Result<(), ReportError> {
         let mut runs: Vec<RunNumbers> = self.joined().values().cloned().collect();
-        // The engines of a run side by side, as they stand at the end.
+        // Runs of both engines are side by side, as at the end.
         runs.sort_by_key(|run| run.number);
         let lab = Lab { runs, growing: true, ..self.outline.clone() };
         write_assets(&self.out)?;
@@ -92,8 +92,8 @@ impl Growing {
         self.out.write("index.html", Pages::new(&lab).index().as_bytes())
     }
 
-    /// Writes the whole report: pages from the summary's metrics, series from the records. `warmup` is the one that the
-    /// summary was computed with, where it is not the runs' own; plots show the whole run and shade it.
+    /// Writes the whole report: pages from the summary's metrics, series from the records. `warmup` is that of the summary if
+    /// it is not the runs' own; plots show the whole run with the warm-up shaded.
     ///
     /// # Errors
     /// A file that cannot be written, or records that cannot be read.
@@ -140,12 +140,12 @@ impl Growing {
     }
 }
 
-/// The series of a run, of a lab that has so many, and what changed within it.
+/// The series of a run and the changes within it; `runs` is the number of the lab's runs.
 fn series_of(run: &FinishedRun, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
     RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, view, records, runs) }
 }
 
-/// Writes what pages share.
+/// Writes the files that all pages share.
 pub fn write_assets(out: &Folder) -> Result<(), ReportError> {
     for (name, content) in ASSETS {
         out.write(&format!("report/assets/{name}"), content.as_bytes())?;
@@ -153,7 +153,7 @@ pub fn write_assets(out: &Folder) -> Result<(), ReportError> {
     out.write("report/assets/uplot-LICENSE", UPLOT_LICENSE.as_bytes())
 }
 
-/// Everything but the series of runs that have files of their own.
+/// Writes everything but the series of runs that have files of their own.
 pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<(), ReportError> {
     let pages = Pages::new(lab);
     write_assets(out)?;
@@ -176,13 +176,13 @@ pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<()
     out.sweep()
 }
 
-/// The simulated runs that have a live one beside them.
+/// The simulated runs that have a live run of the same cell and repeat, with it.
 fn twins<'a>(pages: &Pages<'a>) -> Vec<(&'a RunNumbers, &'a RunNumbers)> {
     let simulated = pages.lab.runs.iter().filter(|run| run.engine == "sim");
     simulated.filter_map(|run| Some((run, pages.twin(run)?))).collect()
 }
 
-/// The pages and series of a large lab's runs, on all cores.
+/// Writes the pages and series of a large lab's runs, on all cores.
 fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), ReportError> {
     let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (place, run) in pages.lab.runs.iter().enumerate() {
@@ -214,17 +214,18 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// The series of runs, as scripts: each in a file of its own; in a large lab kept until all runs of a piece are there, or the report ends.
+/// The series of runs, as scripts. Each has a file of its own; in a large lab, scripts are kept until all runs of a piece
+/// have joined, or until the report ends.
 pub(crate) struct Series {
     in_pieces: bool,
-    /// How many runs a piece has when all are there; the last one may have fewer.
+    /// Number of runs in a complete piece; the last piece may have fewer.
     whole: usize,
-    /// By place in the tree and engine; empty where there is a file.
+    /// Scripts by index in the tree and engine; empty if the script is in a file.
     texts: Mutex<BTreeMap<(usize, String), Vec<u8>>>,
 }
 
 impl Series {
-    /// Those of a lab's runs on so many engines: none yet.
+    /// The series of a lab's runs on this number of engines, none of which has joined yet.
     pub(crate) fn of(lab: &Lab, engines: usize) -> Series {
         Series { in_pieces: lab.is_large(), whole: PIECE * engines.max(1), texts: Mutex::default() }
     }

@@ -1,14 +1,13 @@
-//! The frame of every page, and the few pieces of HTML that pages are made of. Everything that comes from a lab passes
-//! through [`escape`].
+//! The frame of every page, and the few HTML elements of pages. All text from a lab passes through [`escape`].
 
 use std::fmt::Write;
 
-/// Colours that groups are told apart by; further groups begin again.
+/// Number of colours for groups; further groups repeat them.
 pub const GROUP_COLOURS: usize = 8;
 
-/// Text, fit for HTML content and attributes.
+/// Text, escaped for HTML content and attributes.
 pub fn escape(text: &str) -> String {
-    // Nearly all texts are as they may be.
+    // Nearly all texts need no escapes.
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return text.into();
     }
@@ -26,7 +25,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// A file's name, fit for a link: everything but unreserved characters is percent-encoded (RFC 3986, section 2.3).
+/// A file's name, encoded for a link: everything but unreserved characters is percent-encoded (RFC 3986, section 2.3).
 pub fn link(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -39,31 +38,31 @@ pub fn link(name: &str) -> String {
     safe
 }
 
-/// A page: what differs between them.
+/// A page: the parts that differ between pages.
 #[derive(Default)]
 pub struct Page {
     /// Title of the window.
     pub title: String,
-    /// How the page reaches the result folder: empty, or `../` some times.
+    /// Relative path from the page to the result folder: empty, or `../` once or more.
     pub root: &'static str,
-    /// The way here: texts and links, outermost first; the page itself is not among them.
+    /// Links to the pages above, outermost first: texts and addresses.
     pub crumbs: Vec<(String, String)>,
-    /// What the page is about, in small letters above the sentence.
+    /// Subject of the page, as HTML, in small letters above the sentence.
     pub eyebrow: String,
-    /// The sentence that it opens with.
+    /// The sentence at its top.
     pub sentence: String,
     /// Its body, as HTML.
     pub body: String,
-    /// Scripts that it needs, from the result folder.
+    /// Paths of the scripts that it needs, from the result folder.
     pub scripts: Vec<String>,
 }
 
-/// The mark: water over a step.
+/// The logo: water over a step.
 const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 32 20\" width=\"32\" height=\"20\" aria-hidden=\"true\"><path d=\"M1 5h11c4 0 4 \
                     10 8 10h11M1 10h8c4 0 4 8 8 8M1 15h5\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\" \
                     stroke-linecap=\"round\"/></svg>";
 
-/// Set before the first paint, so that a chosen theme does not flash.
+/// Script that sets the chosen theme before the first paint, so that the page does not flash.
 const THEME: &str =
     "try{var t=localStorage.getItem('weir-theme');if(t)document.documentElement.dataset.theme=t}catch(e){}";
 
@@ -100,7 +99,7 @@ impl Page {
     }
 }
 
-/// A table with a caption, which scrolls by itself where it is wider than the page.
+/// A table with a caption, which scrolls by itself if it is wider than the page.
 #[derive(Default)]
 pub struct Table {
     caption: String,
@@ -125,15 +124,15 @@ impl Cell {
     pub fn html(html: String) -> Cell {
         Cell { html, number: false }
     }
-    /// HTML that is safe already and stands in a column of numbers.
+    /// HTML that is safe already, in a column of numbers.
     pub fn figure(html: String) -> Cell {
         Cell { html, number: true }
     }
-    /// A number, or a blank where nothing was measured.
+    /// A number, or a blank if nothing was measured.
     pub fn number(value: Option<f64>) -> Cell {
         Cell { html: value.map(crate::number::number).unwrap_or_default(), number: true }
     }
-    /// A number that was configured, without digits that nobody wrote.
+    /// A number that was configured, with as few digits as the lab wrote.
     pub fn given(value: Option<f64>) -> Cell {
         Cell {
             html: value.map(|value| crate::compact::compact(Some(value))).unwrap_or_default(),
@@ -167,7 +166,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table without the columns in which every cell is blank; nothing at all when it has no rows.
+    /// The table without the columns in which every cell is blank; empty if it has no rows.
     pub fn render(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -177,7 +176,7 @@ impl Table {
                 self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.html.is_empty()))
             })
             .collect();
-        // Asked once for each column: asked for each cell, it would cost the square of the rows.
+        // Computed once for each column: for each cell, it would cost the square of the rows.
         let numeric = |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|c| c.number));
         let classes: Vec<&str> =
             (0..self.head.len()).map(|column| if numeric(column) { " class=\"n\"" } else { "" }).collect();
@@ -210,7 +209,7 @@ pub fn swatch(colour: usize, name: &str) -> String {
     format!("<span class=\"swatch g{}\">{}</span>", colour % GROUP_COLOURS, escape(name))
 }
 
-/// A row of large figures: name, value, what stands below it.
+/// A row of large figures: name, value, and text below it; figures without a value are left out.
 pub fn figures(figures: &[(&str, Option<String>, String)]) -> String {
     let mut html = String::from("<dl class=\"figures\">");
     for (name, value, below) in figures {
@@ -223,7 +222,7 @@ pub fn figures(figures: &[(&str, Option<String>, String)]) -> String {
     html + "</dl>\n"
 }
 
-/// Why a run is invalid, and what else to know of it.
+/// The reasons why a run is invalid, and its warnings.
 pub fn notices(invalid: &[String], warnings: &[String]) -> String {
     let one = |class: &str, title: &str, texts: &[String]| {
         if texts.is_empty() {

@@ -61,11 +61,11 @@ pub enum ReportError {
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: std::io::Error,
 }
 
-/// What stands in `report/assets/` of every report.
+/// The files in `report/assets/` of every report.
 const ASSETS: [(&str, &str); 15] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
@@ -87,8 +87,8 @@ const ASSETS: [(&str, &str); 15] = [
 /// Licence of the plot library, written beside it.
 const UPLOT_LICENSE: &str = include_str!("../assets/uplot-LICENSE");
 
-/// Writes the report of a result folder into it: pages from the summary's metrics, series from the records. `warmup` is the
-/// one that the summary was computed with, where it is not the runs' own; plots show the whole run and shade it.
+/// Writes the report of a result folder into it: pages from the summary's metrics, series from the records. `warmup` is that
+/// of the summary if it is not the runs' own; plots show the whole run with the warm-up shaded.
 ///
 /// # Errors
 /// A file that cannot be written, or records that cannot be read.
@@ -98,11 +98,11 @@ pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Resu
         .finish(results, summary, warmup)
 }
 
-/// Writes the pages of a lab into its result folder: `index.html`, and all else below `report/`. Series are asked for one
-/// run at a time.
+/// Writes the pages of a lab into its result folder: `index.html`, and all other files below `report/`. `series` is called
+/// for one run at a time.
 ///
 /// # Errors
-/// A file that cannot be written, or what `series` answered.
+/// A file that cannot be written, or an error of `series`.
 pub fn write_pages(
     folder: &Path,
     lab: &Lab,

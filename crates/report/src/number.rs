@@ -1,13 +1,13 @@
-//! How numbers are written: as many digits as carry meaning, a no-break space before the unit.
+//! Numbers as text: only significant digits, and a no-break space before the unit.
 
 /// The no-break space between a number and its unit.
 const SPACE: char = '\u{a0}';
 
-/// Units that a small value is better written in: each with the one a thousand times smaller.
+/// Units, each with the unit a thousand times smaller, for small values.
 const SMALLER: [(&str, &str); 5] =
     [("s", "ms"), ("ms", "µs"), ("µs", "ns"), ("Mbit/s", "kbit/s"), ("kbit/s", "bit/s")];
 
-/// A number for a table: three significant digits, no more than are needed above a hundred, no more than four decimals.
+/// A number for a table: three significant digits, whole above a hundred, at most four decimals.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -29,8 +29,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A number whose size is what matters, a probability for example: as [`number`], with two significant digits however small
-/// it is, and never an exponent. What rounds to nothing with twelve decimals is 0.
+/// A number that may be very small, a probability for example: as [`number`], but with two significant digits however small
+/// it is, and never an exponent. A value that rounds to 0 with twelve decimals is 0.
 pub fn exact(value: f64) -> String {
     let size = value.abs();
     if size < 0.5e-12 {
@@ -67,7 +67,7 @@ pub fn rough_with(value: f64, unit: &str) -> String {
     format!("{}{SPACE}{unit}", rough(value))
 }
 
-/// A number and its unit for a table; what is below a hundredth of a unit is written in a smaller one.
+/// A number and its unit for a table; a value below a hundredth of the unit is written in a smaller one.
 pub fn number_with(value: f64, unit: &str) -> String {
     let (mut value, mut unit) = (value, unit);
     while let Some((_, smaller)) = SMALLER.iter().find(|(known, _)| *known == unit)
@@ -79,7 +79,7 @@ pub fn number_with(value: f64, unit: &str) -> String {
     format!("{}{SPACE}{unit}", number(value))
 }
 
-/// A count with its thousands set apart.
+/// A count with a thin space between its thousands.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -92,18 +92,18 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A value rounded to four significant digits: what plots are given.
+/// A value rounded to four significant digits, for plots.
 pub fn significant(value: f64) -> f64 {
     rounded(value, 4)
 }
 
-/// A value rounded to so many significant digits.
+/// A value rounded to this many significant digits.
 pub fn rounded(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
     let digits = digits - 1 - value.abs().log10().floor() as i32;
-    // A power of ten up to 22 is exact, so that the quotient is the float nearest to the decimal that is meant.
+    // Powers of ten up to 10^22 are exact, so that the quotient is the float nearest to the rounded decimal.
     let scale = 10f64.powi(digits.abs().min(22));
     if digits >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }

@@ -1,5 +1,5 @@
-//! The pages: index, comparison, one for each run, one for each cell that two engines ran. Numbers are written here as
-//! plain HTML; the scripts in `assets/` add the tree's table and the plots.
+//! The pages: index, comparison, one for each run, one for each pair of runs on both engines. They hold the numbers as plain
+//! HTML; the scripts in `assets/` add the tree's table and the plots.
 
 mod run;
 
@@ -21,22 +21,22 @@ use std::fmt::Write;
 use weir_record::Distribution;
 use weir_record::compare::Comparison;
 
-/// Runs that the index lists for readers without scripts.
+/// Most runs that the index lists for readers without scripts.
 const PLAIN_RUNS: usize = 500;
 
-/// What all pages of a lab have in common.
+/// The pages of a lab, with the data that they share.
 pub(crate) struct Pages<'a> {
     pub lab: &'a Lab,
     /// The colour of each traffic group, by name.
     pub colours: HashMap<&'a str, usize>,
-    /// Where each run stands: (id, engine) to its place in [`Lab::runs`].
+    /// Index of each run in [`Lab::runs`], by id and engine.
     places: HashMap<(&'a str, &'a str), usize>,
     engines: Vec<&'a str>,
     /// Whether any cell was run more than once.
     repeats: bool,
 }
 
-/// What a run's page says, without the frame that all share.
+/// The contents of a run's page, without the frame that all pages share.
 #[derive(Serialize)]
 pub(crate) struct Leaf {
     #[serde(rename = "t")]
@@ -49,12 +49,12 @@ pub(crate) struct Leaf {
     body: String,
 }
 
-/// Where a run's page is, from the result folder.
+/// Path of a run's page or series, from the result folder; `ending` is the extension.
 pub(crate) fn run_file(run: &RunNumbers, ending: &str) -> String {
     format!("report/{}/{}.{ending}", run.engine, run.id)
 }
 
-/// Where the page that lays the engines over each other is, from the result folder.
+/// Path of the page that shows both engines' runs, from the result folder.
 pub(crate) fn both_file(id: &str) -> String {
     format!("report/both/{id}.html")
 }
@@ -76,7 +76,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The same run in the other engine.
+    /// The run of the same cell and repeat on the other engine, if there is one.
     pub(crate) fn twin(&self, run: &RunNumbers) -> Option<&'a RunNumbers> {
         let other = self.engines.iter().find(|engine| **engine != run.engine)?;
         self.places.get(&(run.id.as_str(), *other)).map(|&place| &self.lab.runs[place])
@@ -87,7 +87,7 @@ impl<'a> Pages<'a> {
         self.to(run, &run.engine)
     }
 
-    /// The link to the page of a kind (an engine, or both) that a run has, from another run's page.
+    /// The link from another run's page to a run's page of this kind (an engine, or `both`).
     fn to(&self, run: &RunNumbers, kind: &str) -> String {
         let (kind, id) = (link(kind), link(&run.id));
         match self.lab.is_large() {
@@ -149,7 +149,7 @@ impl<'a> Pages<'a> {
         body += "<noscript><ul>";
         for run in lab.runs.iter().take(PLAIN_RUNS) {
             let name = escape(&self.name_of(run));
-            // Without scripts there are no pages in pieces either.
+            // The pages of large labs need scripts.
             let name = match lab.growing || lab.is_large() {
                 true => name,
                 false => format!("<a href=\"{}\">{name}</a>", link(&run_file(run, "html"))),
@@ -178,7 +178,7 @@ impl<'a> Pages<'a> {
         .render()
     }
 
-    /// The comparison of cells: `report/compare.html`, or, from the folder itself, an index. What was judged stands below.
+    /// The comparison of cells, with verdicts below: `report/compare.html`, or an `index.html` if `root` is empty.
     pub(crate) fn comparison(&self, root: &'static str, judged: Option<Judged<'_>>) -> String {
         let lab = self.lab;
         let mut body: String = lab.scatters.iter().map(scatter::section).collect();
@@ -239,7 +239,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The page that lays the engines over each other: `report/both/<id>.html`, or in a piece.
+    /// The page that shows both engines' runs: `report/both/<id>.html`, or in a piece.
     pub(crate) fn both(&self, first: &RunNumbers, second: &RunNumbers) -> Leaf {
         let lab = self.lab;
         let mut body = String::new();
@@ -289,7 +289,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// A run's page as a file of its own; `runs` are those whose series it shows.
+    /// A page as a file of its own; `runs` are the runs whose series it shows.
     pub(crate) fn framed(&self, leaf: Leaf, runs: &[&RunNumbers]) -> String {
         Page {
             title: leaf.title,
@@ -303,7 +303,7 @@ impl<'a> Pages<'a> {
         .render()
     }
 
-    /// `report/run.html`: the frame that shows any run of a large lab; which one stands after the `#`.
+    /// `report/run.html`: the frame that shows any run of a large lab; the address names the run after the `#`.
     pub(crate) fn any_run(&self) -> String {
         Page {
             title: format!("Run · {} · weir", self.lab.name),
@@ -325,7 +325,7 @@ impl<'a> Pages<'a> {
         self.colours.get(group).copied().unwrap_or(0)
     }
 
-    /// Links to the runs before and after, and to the other engine.
+    /// Links to the runs before and after, and to the run on the other engine.
     fn neighbours(&self, place: usize) -> String {
         let run = &self.lab.runs[place];
         let same = |other: &&RunNumbers| other.engine == run.engine;
@@ -349,7 +349,7 @@ impl<'a> Pages<'a> {
         html + "</nav>\n"
     }
 
-    /// A run by what it chose, and its repeat where there are several.
+    /// A run's name: its choices, and its repeat if there are several.
     fn name_of(&self, run: &RunNumbers) -> String {
         let mut parts: Vec<String> = run.params.clone();
         if self.repeats {
@@ -358,7 +358,7 @@ impl<'a> Pages<'a> {
         if parts.is_empty() { run.id.clone() } else { parts.join(" · ") }
     }
 
-    /// What a run chose on each level.
+    /// A run's choices on each level, and its repeat if there are several, as HTML.
     fn eyebrow(&self, run: &RunNumbers) -> String {
         let mut html = String::new();
         for (level, value) in self.lab.levels.iter().zip(&run.params) {
@@ -381,7 +381,7 @@ impl<'a> Pages<'a> {
 }
 
 impl Leaf {
-    /// Appends it as a script of a piece: `name` is the run's engine (or `both`) and id.
+    /// Appends the page as a script of a piece; `name` is the run's engine (or `both`) and id.
     pub(crate) fn push_script(&self, name: &str, script: &mut Vec<u8>) {
         script.extend(b"weir.page(");
         push_json(name, script);

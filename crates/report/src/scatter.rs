@@ -1,7 +1,7 @@
 //! Two metrics against each other, as `[[plot]]` in a lab asks: for each cell its repeats as small points, their median, and
 //! an ellipse in which that median lies with 95 % confidence. The ellipse is that of a bivariate normal whose mean and
-//! covariance are those of the medians of bootstrap resamples (Efron 1979): pairs are drawn, so that what goes together in a
-//! run stays together.
+//! covariance are those of the medians of bootstrap resamples (Efron 1979). Pairs are resampled, so that the two values of a
+//! run stay together.
 
 use crate::compact::compact;
 use crate::html::{GROUP_COLOURS, escape};
@@ -11,22 +11,22 @@ use weir_base::Random;
 use weir_plan::{Axis, Lab};
 use weir_record::{RunSummary, Statistic, Summary, Taken, metric};
 
-/// Resamples of the bootstrap.
+/// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Fewest repeats that a region is drawn of.
+/// Fewest repeats for which a region is drawn.
 const FEWEST: usize = 5;
 /// 95th percentile of chi-squared with two degrees of freedom.
 const CHI_SQUARED: f64 = 5.991;
-/// Corners of an ellipse that is drawn: enough to look round.
+/// Number of corners of a drawn ellipse: enough to look round.
 const CORNERS: u32 = 64;
 
-/// Width and height of a plot, and what its axes' texts take at its left, right, top and bottom.
+/// Width and height of a plot, and its margins for the axes' texts: left, right, top and bottom.
 const SIZE: (f64, f64) = (360.0, 250.0);
 const MARGIN: (f64, f64, f64, f64) = (52.0, 10.0, 10.0, 40.0);
-/// About so many ticks on an axis.
+/// Approximate number of ticks on an axis.
 const TICKS: f64 = 5.0;
 
-/// What the lab's plots show.
+/// The data of the lab's plots.
 pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
     let levels = lab.tree().levels;
     let engines = {
@@ -71,7 +71,7 @@ fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
     run.value(&axis.metric, taken, Statistic::Mean)
 }
 
-/// What stands beside an axis.
+/// Title of an axis.
 fn axis(axis: &Axis) -> String {
     let (title, unit) = metric(&axis.metric).map_or((axis.metric.as_str(), ""), |m| (m.title, m.unit));
     let of = axis.of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
@@ -110,16 +110,16 @@ fn is_round(label: usize) -> bool {
     label < GROUP_COLOURS
 }
 
-/// From values to places on the drawing.
+/// Maps values to positions on the drawing.
 struct Scale {
     from: f64,
     to: f64,
-    /// Where these two are drawn.
+    /// The positions of `from` and `to`.
     at: (f64, f64),
 }
 
 impl Scale {
-    /// A scale on which all values and regions have room.
+    /// A scale that includes all these values, with a little room at both ends.
     fn of(values: impl Iterator<Item = f64>, at: (f64, f64)) -> Scale {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         let room = if high > low { 0.06 * (high - low) } else { 0.05 * high.abs().max(1.0) };
@@ -130,7 +130,7 @@ impl Scale {
         self.at.0 + (value - self.from) / (self.to - self.from) * (self.at.1 - self.at.0)
     }
 
-    /// Round values along it: 1, 2 or 5 times a power of ten apart.
+    /// Round values along the scale: 1, 2 or 5 times a power of ten apart.
     fn ticks(&self) -> Vec<f64> {
         let rough = (self.to - self.from) / TICKS;
         let power = 10f64.powf(rough.log10().floor());
@@ -225,11 +225,11 @@ fn cloud_drawing(
     svg + "</g>"
 }
 
-/// The median of some points, and the normal that says how sure it is.
+/// The median of some points, and the normal distribution of its uncertainty.
 #[derive(Debug, Clone, PartialEq)]
 struct Region {
     median: (f64, f64),
-    /// Mean and covariances (xx, xy, yy) of the medians of resamples; none of too few points.
+    /// Mean and covariances (xx, xy, yy) of the medians of resamples; `None` for fewer than [`FEWEST`] points.
     spread: Option<((f64, f64), [f64; 3])>,
 }
 
@@ -256,7 +256,7 @@ impl Region {
         Some(Region { median, spread })
     }
 
-    /// The ellipse: a circle through the Cholesky factor of the covariances.
+    /// The corners of the ellipse: a circle mapped by the Cholesky factor of the covariances.
     fn rim(&self) -> Option<impl Iterator<Item = (f64, f64)>> {
         let ((mean_x, mean_y), [xx, xy, yy]) = self.spread?;
         let across = xx.max(0.0).sqrt();
@@ -269,7 +269,7 @@ impl Region {
         }))
     }
 
-    /// It on the drawing, as a path.
+    /// The ellipse on the drawing, as an SVG path.
     fn outline(&self, x: &Scale, y: &Scale) -> Option<String> {
         let mut path = String::new();
         for (at, up) in self.rim()? {
@@ -285,7 +285,7 @@ impl Region {
     }
 }
 
-/// The medians of both coordinates.
+/// The medians of both coordinates; `None` without points.
 fn medians(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let median = |of: fn(&(f64, f64)) -> f64| {
         let mut values: Vec<f64> = points.iter().map(of).collect();

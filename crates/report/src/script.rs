@@ -1,5 +1,5 @@
-//! What the pages' scripts are given: the lab's table for the index and the comparison, and each run's series. Pages open
-//! from disk, where a browser lets no script fetch a file, so that data are scripts themselves: `weir.lab({...})`.
+//! The data of the pages' scripts: the lab's table for the index and the comparison, and each run's series. Pages open from
+//! disk, where a browser lets no script fetch a file: the data files are therefore scripts themselves, `weir.lab({...})`.
 
 use crate::compact::push_compact;
 use crate::model::PIECE;
@@ -64,25 +64,26 @@ fn place<T: PartialEq + ?Sized>(names: &[&T], name: &T) -> usize {
     names.iter().position(|known| *known == name).unwrap_or(0)
 }
 
-/// A run's line in the lab's table. Names of levels' values, engines, groups and links are places in the table's head.
+/// A run's line in the lab's table. Values of levels, engines, groups and links are indices into the lists of the table's
+/// head.
 #[derive(Serialize)]
 struct Row<'a> {
     id: &'a str,
-    /// Its place in the tree.
+    /// Index in the tree.
     k: usize,
     /// Engine.
     e: usize,
-    /// What it chose on each level.
+    /// Choice on each level.
     p: Vec<usize>,
     /// Number of the repeat.
     n: u32,
-    /// Its sentence.
+    /// Sentence.
     s: String,
     /// Whether it is invalid.
     x: u8,
     /// Warnings.
     w: &'a [String],
-    /// Its bottleneck.
+    /// Bottleneck.
     b: Option<usize>,
     /// Links.
     l: Vec<LinkRow>,
@@ -90,14 +91,14 @@ struct Row<'a> {
     g: Vec<GroupRow<'a>>,
     /// Jain's index.
     j: Option<f64>,
-    /// Ratio of rates.
+    /// Rate ratio.
     rr: Option<f64>,
-    /// Ratio of windows.
+    /// Window ratio.
     wr: Option<f64>,
 }
 
-/// A link: place, whether it carries data, queue, rate, capacity, utilisation, queue delay, drops and marks in percent,
-/// probabilities of the AQM, and the same of each codepoint.
+/// A link: index, whether it carries data, queue, rate, capacity, utilisation, queue delay, drops and marks in percent, drop
+/// and mark probability of the AQM, and a row for each codepoint.
 #[derive(Serialize)]
 struct LinkRow {
     i: usize,
@@ -116,7 +117,8 @@ struct LinkRow {
 /// A codepoint, then utilisation, drops and marks in percent, and queue delay.
 type ClassRow = (usize, Option<f64>, Option<f64>, Option<f64>, Option<Digits>);
 
-/// A group, then goodput, RTT, retransmissions in percent, completion, window, base RTT, share, link, and what it waited for.
+/// A group's index, goodput, RTT, retransmissions in percent, completion time, window, base RTT, share, link, and waiting
+/// times.
 type GroupRow<'a> = (
     usize,
     Option<f64>,
@@ -130,7 +132,7 @@ type GroupRow<'a> = (
     Vec<WaitRow<'a>>,
 );
 
-/// What a group waited for: what, unit, times, how many a second, on time and lost in percent.
+/// Waiting times of a group: kind, unit, times, number per second, on time and lost in percent.
 type WaitRow<'a> = (&'a str, &'a str, Option<Digits>, Option<f64>, Option<f64>, Option<f64>);
 
 /// A distribution: mean and percentiles 1, 25, 50, 75 and 99.
@@ -217,7 +219,7 @@ fn one_class((class, packets): &(Ecn, PacketNumbers)) -> ClassRow {
     )
 }
 
-/// Six digits, as `summary.json` has them: a script that writes three rounds as the tables do.
+/// Six digits, as in `summary.json`: a script that shows three of them rounds like the tables.
 fn digits(value: Option<f64>) -> Option<f64> {
     value.map(|value| rounded(value, 6))
 }
@@ -255,7 +257,7 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
     script
 }
 
-/// About how long the script of a run becomes: room is made at once, since it would be copied each time that it grows.
+/// Approximate length of a run's script in bytes, to reserve its memory at once: a growing script would be copied.
 fn length(series: &RunSeries) -> usize {
     const OF_A_RUN: usize = 2000;
     const OF_A_LINE: usize = 100;
@@ -274,9 +276,9 @@ fn push(script: &mut Vec<u8>, text: &[u8]) {
     script.extend_from_slice(text);
 }
 
-/// Appends a value as JSON has it.
+/// Appends a value as JSON.
 pub(crate) fn push_json(value: &(impl Serialize + ?Sized), script: &mut Vec<u8>) {
-    // Texts and numbers can always be written, and so can memory.
+    // Texts and numbers are always valid JSON, and writing to memory cannot fail.
     let _ = serde_json::to_writer(script, value);
 }
 
@@ -313,7 +315,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
         push_name(&line.name, line.ink, run, colours, script);
         let flags = [(line.thin, "thin"), (line.hidden, "off"), (line.bound, "cap")];
         for (_, flag) in flags.into_iter().filter(|(is_set, _)| *is_set) {
-            // Memory can always be written.
+            // Writing to memory cannot fail.
             let _ = write!(script, ",\"{flag}\":1");
         }
         push(script, b",\"v\":[");
@@ -334,7 +336,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
     push(script, b"]},");
 }
 
-/// The begin of a line or a distribution: its name, and that of its colour in the style sheet.
+/// Appends the begin of a line or a distribution: its name, and the class of its colour in the style sheet.
 fn push_name(name: &str, ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
     let (kind, number) = match ink {
         Ink::Group(index) => {

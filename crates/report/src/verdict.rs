@@ -1,21 +1,21 @@
-//! A row of a comparison in words and digits: what pages and the terminal's table of verdicts both show.
+//! A row of a comparison as text, for the pages and for the terminal's table of verdicts.
 
 use crate::number::{number, rough, rough_with};
 use std::collections::HashMap;
 use weir_record::compare::{Bound, Compared, Comparison};
 use weir_record::metric;
 
-/// What a row says.
+/// A row of a comparison as text.
 pub(crate) struct Said {
-    /// The cell, or that it is over all cells.
+    /// The cell, or `over all cells`.
     pub cell: String,
-    /// What is compared, and its unit.
+    /// The metric with its group and window, and its unit.
     pub measure: String,
     /// Mean of the reference.
     pub reference: String,
     /// Mean of the other.
     pub other: String,
-    /// Other less reference, in what the bound is in.
+    /// Other minus reference: in percent with a relative bound, else in the metric's unit.
     pub difference: String,
     /// Its 95 % interval.
     pub interval: String,
@@ -25,7 +25,7 @@ pub(crate) struct Said {
     pub verdict: &'static str,
 }
 
-/// The rows of a comparison with those of a cell together, in the order of the tree; those over all cells come last.
+/// The rows of a comparison, sorted by cell in the order of the tree; rows over all cells come last.
 pub(crate) fn by_cell(compared: &Compared) -> Vec<&Comparison> {
     let mut cells: HashMap<Vec<&str>, usize> = HashMap::new();
     for row in &compared.rows {
@@ -40,12 +40,12 @@ pub(crate) fn by_cell(compared: &Compared) -> Vec<&Comparison> {
     rows
 }
 
-/// What a row's cell chose on each level; none for a row over all cells.
+/// The labels of a row's cell; `None` for a row over all cells.
 fn values(row: &Comparison) -> Option<Vec<&str>> {
     row.cell.as_ref().map(|cell| cell.iter().map(|param| param.value.as_str()).collect())
 }
 
-/// The metric's name in a sentence, with the group that it is of.
+/// The metric's name in a sentence, with its group and window.
 pub(crate) fn measure(row: &Comparison) -> String {
     let title = metric(&row.metric).map_or(row.metric.as_str(), |metric| metric.title);
     let mut letters = title.chars();
@@ -61,17 +61,17 @@ pub(crate) fn mean(row: &Comparison, value: Option<f64>) -> String {
     value.map_or_else(|| "nothing".into(), |value| rough_with(value, unit).trim_end().into())
 }
 
-/// How far the row is beyond its bound: one is at the bound.
+/// The mean difference of a row relative to its bound: 1 is at the bound.
 pub(crate) fn excess(row: &Comparison) -> f64 {
     let (Bound::Absolute(bound) | Bound::Relative(bound)) = row.bound;
     row.difference.map_or(0.0, |difference| difference.mean.abs() / bound)
 }
 
 impl Said {
-    /// Puts a row into words.
+    /// Writes a row as text.
     pub(crate) fn of(row: &Comparison) -> Said {
         let unit = metric(&row.metric).map_or("", |metric| metric.unit);
-        // A relative difference is a share of the reference; points keep an absolute one of percentages apart from it.
+        // A relative difference is written in percent. An absolute difference of percentages is written in points.
         let (bound, scale, ending) = match row.bound {
             Bound::Relative(bound) => (bound, 100.0, "\u{a0}%".to_string()),
             Bound::Absolute(bound) if unit == "%" => (bound, 1.0, "\u{a0}points".to_string()),
@@ -105,7 +105,7 @@ impl Said {
     }
 }
 
-/// A difference with its sign, as precise as a sentence; minus is the sign, not a hyphen.
+/// A difference with its sign, rounded as in a sentence; the minus is U+2212, no hyphen.
 pub(crate) fn signed(value: f64) -> String {
     let text = rough(value.abs());
     match value {

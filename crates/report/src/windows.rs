@@ -1,11 +1,11 @@
-//! The named windows of a run: what links and groups did in each of them, beside the whole run.
+//! The named windows of a run: values of links and groups in each of them, and in the whole run.
 
 use crate::compact::compact;
 use crate::html::{Cell, Table, escape};
 use crate::model::{RunNumbers, WindowNumbers, WindowOf};
 use weir_record::{Metrics, Part, RunSummary, metric};
 
-/// What the table of links shows.
+/// The metrics in the table of links.
 const OF_LINKS: [&str; 6] = [
     "utilisation_percent",
     "queue_delay_ms",
@@ -14,7 +14,7 @@ const OF_LINKS: [&str; 6] = [
     "drop_probability_percent",
     "mark_probability_percent",
 ];
-/// What the table of traffic shows.
+/// The metrics in the table of traffic.
 const OF_GROUPS: [&str; 9] = [
     "goodput_mbps",
     "goodput_worst_second_mbps",
@@ -27,7 +27,7 @@ const OF_GROUPS: [&str; 9] = [
     "request_time_ms",
 ];
 
-/// The whole run and its windows; nothing where it has none.
+/// Numbers of the whole run and of its windows; empty if the run has no windows.
 pub(crate) fn numbers(run: &RunSummary) -> Vec<WindowNumbers> {
     if run.windows.is_empty() {
         return vec![];
@@ -56,7 +56,8 @@ fn numbers_of(name: Option<&str>, span_s: [f64; 2], part: Part<'_>) -> WindowNum
     }
 }
 
-/// A table of the groups and one of the links, a row for each in each window; `swatch` shows a group's name in its colour.
+/// A table of the groups and one of the links, with a row for each in each window; `swatch` shows a group's name in its
+/// colour.
 pub(crate) fn tables(run: &RunNumbers, swatch: impl Fn(&str) -> String) -> String {
     if run.windows.is_empty() {
         return String::new();
@@ -73,7 +74,7 @@ fn table(
     rows: impl Fn(&WindowNumbers) -> &[WindowOf],
     name: impl Fn(&str) -> String,
 ) -> String {
-    // A column in which no row has anything says nothing.
+    // Columns without any value are left out.
     let measured = |column: &usize| {
         run.windows.iter().flat_map(&rows).any(|row| row.values.get(*column).is_some_and(Option::is_some))
     };
@@ -99,7 +100,7 @@ fn table(
     table.render()
 }
 
-/// A metric's title with its unit; of a distribution its mean is shown.
+/// A metric's title with its unit; for a distribution the value is the mean.
 fn head(name: &str) -> String {
     match metric(name) {
         Some(metric) if metric.unit.is_empty() => metric.title.to_lowercase(),

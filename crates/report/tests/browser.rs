@@ -1,5 +1,5 @@
-//! Every page in a real browser, from disk: its plots have drawn and its console is clean. Skips, and says so, where there
-//! is no Chromium; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
+//! Every page in a real browser, from disk: its plots are drawn and its console is empty. The tests skip, and say so, if
+//! Chromium is not installed; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
 #![allow(clippy::unwrap_used)]
 
 mod chromium;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use weir_record::{FlowSummary, Value};
 use weir_report::model::{Chart, FlowSeries, Ink, Line, RunNumbers, RunSeries};
 
-/// What a browser made of a page.
+/// A page as a browser has rendered it.
 struct Seen {
     dom: String,
-    /// What was written to its console.
+    /// The messages on its console.
     console: Vec<String>,
 }
 
@@ -22,17 +22,17 @@ impl Seen {
     }
 }
 
-/// Opens a page and waits until its scripts are done.
+/// Opens a page and waits until its scripts have ended.
 fn open(browser: &Path, page: &Path) -> Seen {
     open_at(browser, page, "1280,1000")
 }
 
-/// The same in a window of another size.
+/// Opens a page in a window of this size.
 fn open_at(browser: &Path, page: &Path, size: &str) -> Seen {
     open_part(browser, page, "", size)
 }
 
-/// The same with what stands after the `#`.
+/// Opens a page with `part` after the `#` of its address, in a window of this size.
 fn open_part(browser: &Path, page: &Path, part: &str, size: &str) -> Seen {
     assert!(page.is_file(), "{} was not written", page.display());
     let scratch = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ fn every_metric_of_the_comparison_draws() {
     }
 }
 
-/// A copy of a page beside it, with a script that runs once the page is done and writes what it finds into `#found`.
+/// A copy of a page beside it, with a script that runs once the page is complete and writes its findings into `#found`.
 fn with_script(page: &Path, script: &str) -> PathBuf {
     let html = std::fs::read_to_string(page).unwrap();
     let copy = page.with_file_name("touched.html");
@@ -207,7 +207,7 @@ fn plots_are_saved_as_pixels_drawings_and_tables() {
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
     let script = "
         const [names, blobs] = [[], []];
-        // Reading a blob takes real time, of which the browser's clock knows nothing here.
+        // Reading a blob takes real time, and the browser's clock is virtual.
         window.Blob = class extends Blob { constructor(parts, kind) { super(parts, kind); this.parts = parts; } };
         URL.createObjectURL = (blob) => { blobs.push(blob); return '#'; };
         HTMLAnchorElement.prototype.click = function () { names.push(this.download); };
@@ -229,7 +229,7 @@ fn plots_are_saved_as_pixels_drawings_and_tables() {
     // A row for each of twelve cells, and the heading.
     let names = "jain-s-index.svg jain-s-index.csv jain-s-index.png image/png true true true";
     assert_eq!(found(&seen), format!("{names} rate,queue,cc,engine,of,mean 13"));
-    // A lab of few cells has pictures on its index: of its only cell 30 seconds at ten points each, and the heading.
+    // A lab of few cells has plots on its index: 30 seconds of its only cell at ten points each, and the heading.
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);
@@ -295,7 +295,7 @@ fn no_page_is_wider_than_a_phone() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim", "live"], 2);
-    // What labs may hold: long names without a place to break.
+    // Labs may hold long names without a place to break.
     lab.runs.iter_mut().for_each(|run| run.warnings = vec!["x".repeat(200)]);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
     let id = &lab.runs[0].id;
@@ -389,11 +389,11 @@ fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
     let bars = format!("#goodput&view=bars{}{}", cell("pie"), cell("tail-drop%202%20bdp"));
     let counts = "found.push(...['rect.bar', '.interval', 'circle.dot', 'path.along', 'rect.heat'].map((mark) => document.querySelectorAll(mark).length));";
     assert_eq!(at(&bars, counts), "4 4 0 0 0");
-    // Two plots, each of three queues at two rates; then two maps of three by two.
+    // Two plots, each with three queues at two rates; then two heat maps of three by two.
     let levels = "&along=rate&by=queue&facet=cc";
     assert_eq!(at(&format!("#jain&view=lines{levels}"), counts), "0 0 12 6 0");
     assert_eq!(at(&format!("#jain&view=heat{levels}"), counts), "0 0 0 0 12");
-    // A choice of what is along a level changes places with what stood there, and is in the address.
+    // If a level is chosen for the axis, it changes places with the level that was there; the address holds the choice.
     let turned = "const along = document.querySelector('select[aria-label=Along]');
         along.value = '1'; along.dispatchEvent(new Event('change'));
         found.push(location.hash.includes('along=queue'), location.hash.includes('by=rate'), document.querySelectorAll('path.along').length);";

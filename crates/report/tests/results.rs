@@ -1,4 +1,4 @@
-//! From a result folder to its pages: what was recorded is what they say.
+//! From a result folder to its pages: the pages show the recorded numbers.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -33,7 +33,7 @@ cc = "newreno"
 "short" = { "dumbbell.queue" = "pie" }
 "#;
 
-/// Four seconds in which the first flow gets 6 Mbit/s and the second 3, behind a queue of `delay`.
+/// Four seconds in which the first flow has 6 Mbit/s and the second 3, behind a queue with this delay.
 fn record(folder: &Path, run: &Run, delay: Span) {
     let mut recorder = ParquetRecorder::create(folder).unwrap();
     let (forward, _) = run.instrumented_links().next().unwrap();

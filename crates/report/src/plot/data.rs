@@ -1,4 +1,4 @@
-//! What a plot shows, from a result: which runs, which metric of what, and the values.
+//! The data of a plot, from a result: the runs, the metric with its subject, and the values.
 
 use super::{Content, Curve, Figure, Kind, Mean, PlotError, Wanted};
 use crate::sentence::engine_name;
@@ -11,7 +11,7 @@ use weir_record::{
 
 /// Most points of a line over time.
 const POINTS: usize = 600;
-/// Most lines of a plot: as many as have a colour, twice.
+/// Most lines of a plot: twice the number of colours.
 const MOST_LINES: usize = 16;
 
 fn asked(message: impl Into<String>, help: impl Into<String>) -> PlotError {
@@ -23,7 +23,7 @@ fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// The plot that is wanted.
+/// The requested plot.
 pub(super) fn figure(results: &Results, wanted: &Wanted) -> Result<Figure, PlotError> {
     let known = metric(&wanted.metric).ok_or_else(|| {
         let near = METRICS.iter().filter(|known| known.name.contains(wanted.metric.trim_matches('_')));
@@ -96,12 +96,12 @@ impl Levels {
         }
     }
 
-    /// What a run chose on a level.
+    /// The label of a run on a level.
     fn label<'r>(&self, run: &'r FinishedRun, level: usize) -> &'r str {
         run.info.params.get(level).map_or("", |param| param.value.as_str())
     }
 
-    /// The runs that are kept, those that are invalid left out where a cell has others.
+    /// The runs that `only` keeps, without invalid ones in cells that have others.
     fn chosen<'r>(
         &self,
         results: &'r Results,
@@ -117,7 +117,7 @@ impl Levels {
                     format!("its labels are {}", listed(labels.iter().map(|(known, _)| known.as_str()))),
                 ));
             }
-            // Several labels of a level widen the choice.
+            // With several labels of a level, runs with any of them are kept.
             let kept = |run: &&FinishedRun| {
                 let own = self.label(run, level);
                 only.iter().any(|(other, label)| other == name && label == own)
@@ -143,8 +143,8 @@ impl Levels {
         (0..self.names.len()).filter(differs).collect()
     }
 
-    /// The labels of a level in the order of the tree, each with what it is called in a plot; without a level one that all
-    /// runs have. Where both engines ran, each has labels of its own.
+    /// The labels of a level in the order of the tree, each with its name in a plot; without a level, one empty label that all
+    /// runs have.
     fn labels(&self, runs: &[&FinishedRun], level: Option<usize>) -> Vec<(String, String)> {
         let mut labels: Vec<(String, String)> = vec![];
         for run in runs {
@@ -163,7 +163,7 @@ struct Means<'a> {
     runs: Vec<(&'a FinishedRun, &'a RunSummary)>,
     metric: &'static Metric,
     name: Option<String>,
-    /// What it is of, for the title.
+    /// The metric's subject and the engine, for the title.
     of: String,
 }
 
@@ -178,7 +178,7 @@ impl<'a> Means<'a> {
             .into_iter()
             .filter(|engine| runs.iter().any(|run| run.file.engine == *engine))
             .collect();
-        // Engines are never averaged: of two the simulator is shown.
+        // Engines are never averaged: if both ran, the simulator is shown.
         let engine = engines.first().copied().unwrap_or("sim");
         let both = |run: &'a FinishedRun| {
             summary.runs.iter().find(|other| other.id == run.file.id).map(|other| (run, other))
@@ -229,7 +229,7 @@ impl<'a> Means<'a> {
         Ok(means)
     }
 
-    /// The mean over the runs that chose these labels.
+    /// The mean over the runs with these labels; `None` if no run has a value.
     fn mean(&self, levels: &Levels, chosen: &[(Option<usize>, &str)]) -> Option<Mean> {
         let fits = |run: &FinishedRun| {
             chosen.iter().all(|(level, label)| level.is_none_or(|level| levels.label(run, level) == *label))
@@ -239,7 +239,7 @@ impl<'a> Means<'a> {
         let values: Vec<f64> =
             members.iter().filter_map(|(_, run)| value(run, self.metric, self.name.as_deref())).collect();
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
-        // A mean over several cells has no interval that means something.
+        // A mean over several cells has no meaningful interval.
         let one = members.iter().all(|(run, _)| run.info.params == members[0].0.info.params);
         let half = Estimate::of(&values).filter(|_| one).and_then(|estimate| estimate.interval);
         let half = half.map(|(low, high)| (high - low) / 2.0);
@@ -292,14 +292,14 @@ impl<'a> Means<'a> {
         let curves: Vec<Curve> = rows.iter().map(curve).collect();
         let low = places.iter().map(|(place, _)| *place).fold(f64::INFINITY, f64::min);
         let high = places.iter().map(|(place, _)| *place).fold(0.0, f64::max);
-        // Far apart, and above nothing: a logarithmic axis, as on the pages.
+        // Values above zero that are far apart have a logarithmic axis, as on the pages.
         let log = low > 0.0 && high / low > 8.0;
         let x = if unit.is_empty() { x } else { format!("{x}, {unit}") };
         Ok(Figure { title, x, y: value, log, content: Content::Lines(curves) })
     }
 }
 
-/// The value of a metric of a run, or of its link or group of a name: of a distribution the mean.
+/// The value of a metric of a run, or of its link or group with this name; the mean of a distribution.
 fn value(run: &RunSummary, metric: &Metric, name: Option<&str>) -> Option<f64> {
     let metrics: &Metrics = match name {
         None => &run.metrics,
@@ -318,7 +318,7 @@ fn value(run: &RunSummary, metric: &Metric, name: Option<&str>) -> Option<f64> {
     }
 }
 
-/// Units of one kind: how many of the last each is.
+/// Units of labels: each with its size in the unit of the axis, and that unit.
 const UNITS: [(&str, f64, &str); 17] = [
     ("bit/s", 1e-6, "Mbit/s"),
     ("kbit/s", 1e-3, "Mbit/s"),
@@ -339,7 +339,7 @@ const UNITS: [(&str, f64, &str); 17] = [
     ("", 1.0, ""),
 ];
 
-/// The number of a label that is one, with its unit.
+/// The number of a label in the unit of the axis, with that unit. `None` if the label is not a number with a known unit.
 fn leading_number(label: &str) -> Option<(f64, &'static str)> {
     let label = label.trim();
     let end = label.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(label.len());
@@ -436,7 +436,7 @@ fn over_cells(
     })
 }
 
-/// What of a run is meant: the link or the group of this name; without one the bottleneck, or the first group.
+/// The subject of a series: the link or the group with this name; without a name the bottleneck, or the first group.
 fn subject(run: &FinishedRun, metric: &Metric, name: Option<&str>) -> Option<Subject> {
     let of_links = metric.of.contains(&weir_record::Level::Link);
     let place = |place: usize| u32::try_from(place).ok();

@@ -16,7 +16,7 @@ const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
     ("pie", "pie", 14.6, Some(15.0)),
 ];
 
-/// A lab of all cells, `repeats` times, in `engines`.
+/// A lab of all cells with this number of repeats, on these engines.
 pub(crate) fn lab(engines: &[&str], repeats: u32) -> Lab {
     let mut lab = Lab {
         name: "agreement".into(),
@@ -67,7 +67,7 @@ pub(crate) fn large(count: usize) -> Lab {
     lab
 }
 
-/// A number in `[0, 1]` that looks random and is not.
+/// A number in `[0, 1]` that looks random but is a fixed function of its argument.
 pub(crate) fn wave(i: usize) -> f64 {
     (i as f64 * 12.9898).sin().mul_add(0.5, 0.5)
 }
@@ -226,20 +226,20 @@ fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
     ]
 }
 
-/// A distribution whose values rise evenly from nothing to twice the mean.
+/// A distribution whose values rise linearly from 0 to twice the mean.
 fn spread_of(name: &str, mean: f64) -> Spread {
     let values = (0..=100).map(|percent| 0.02 * mean * f64::from(percent)).collect();
     Spread { name: name.into(), ink: Ink::Plain(0), count: 1000, values, limit: None }
 }
 
-/// How many plots the page of a run has: one for each chart, and one more for its distribution.
+/// Number of plots on a run's page: one for each chart, and one more for its distribution.
 pub(crate) fn plots(run: &RunNumbers) -> usize {
     let series = series(run);
     let flows = series.flows.iter().flat_map(|flows| &flows.charts);
     series.charts.iter().chain(flows).map(|chart| 1 + usize::from(!chart.spreads.is_empty())).sum()
 }
 
-/// Series for a run: sawtooth windows, the rates and delays that go with them.
+/// Series for a run: sawtooth windows, with matching rates and delays.
 pub(crate) fn series(run: &RunNumbers) -> RunSeries {
     let count = 300;
     let late = if run.engine == "live" { 9.0 } else { 0.0 };
