@@ -418,7 +418,7 @@ fn of_a_study_real_linux_runs_what_live_picks_out() {
     }
     // On a busy machine the live run is invalid, and its claim is not measured.
     assert!(status(&output) <= 1, "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("without [live]: simulated"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("they have no [live]: simulated"), "{}", text(&output.stderr));
     let runs = |folder: &str| {
         let runs = fs::read_dir(place.path(folder)).unwrap().flatten();
         let mut names: Vec<_> = runs.map(|run| run.file_name().into_string().unwrap()).collect();

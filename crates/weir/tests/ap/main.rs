@@ -224,7 +224,7 @@ fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
     assert!(own.recv(&mut bytes).is_err());
     let second = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
     assert_eq!(second.status.code(), Some(2));
-    assert!(text(&second.stderr).contains("works at a already"), "{}", text(&second.stderr));
+    assert!(text(&second.stderr).contains("is already running at a"), "{}", text(&second.stderr));
     point.kill();
     assert_eq!((promiscuous(), names()), (0, false));
     own.set_read_timeout(Some(PATIENCE)).unwrap();
