@@ -88,7 +88,7 @@ fn sharing(group: &weir_plan::Group) -> Option<Sharing> {
     takes_all.then(|| if is_coordinated() { Sharing::Coordinated } else { Sharing::Single })
 }
 
-/// Most phases of a run.
+/// Largest number of phases of a run.
 const MOST_PHASES: usize = 8;
 
 /// The periods between the changes of a run's links, after the warm-up: a mean over changing conditions describes none of

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The file that is locked.
 const FILE: &str = ".weir-lock";
-/// Most bytes of the file that are read, and most characters of a command that are shown.
+/// Largest number of bytes of the file that are read, and of characters of a command that are shown.
 const MOST_READ: u64 = 4096;
 const MOST_SHOWN: usize = 120;
 

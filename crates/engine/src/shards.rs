@@ -17,7 +17,7 @@ use weir_record::Gathered;
 
 /// Labs of more runs than this are kept in shards (design, section 6).
 pub const MOST_FOLDERS: usize = 200;
-/// Most runs of a shard.
+/// Largest number of runs of a shard.
 const MOST_RUNS: u64 = 64;
 /// Approximate limit of a shard's rows in memory (about 50 MB).
 const MOST_ROWS: u64 = 400_000;

@@ -10,7 +10,7 @@ use crate::tables::{Rows, Table};
 use crate::writer::TableFiles;
 use std::path::Path;
 
-/// Most runs of a shard that a reader accepts; weir writes far fewer into one.
+/// Largest number of runs of a shard that a reader accepts; weir writes far fewer into one.
 const MOST_RUNS: usize = 1 << 16;
 
 /// Writes the records of some runs to a folder, which should be empty and is made if it does not exist.

@@ -90,8 +90,8 @@ pub(crate) struct TableFile {
 
 /// Full batches that may wait for the writing thread before the run waits for it.
 const BATCHES_WAITING: usize = 2;
-/// Most full batches, of about 8 MiB each, whose records are kept for [`ParquetRecorder::finish`] to return; a run with more
-/// batches keeps none.
+/// Largest number of full batches, of about 8 MiB each, whose records are kept for [`ParquetRecorder::finish`] to return; a
+/// run with more batches keeps none.
 const BATCHES_KEPT: usize = 32;
 
 /// Writes an engine's records to a folder. [`ParquetRecorder::finish`] must be called at the end; without it the records

@@ -9,27 +9,27 @@ use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
 use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, Values, View, flow_series, series, spreads};
 
-/// Most points of a series: about what a screen can show.
+/// Largest number of points of a series: about what a screen can show.
 const POINTS: usize = 600;
-/// Most points in a lab of many runs, so that its report stays small.
+/// Largest number of points in a lab of many runs, so that its report stays small.
 const POINTS_OF_MANY: usize = 200;
 /// A lab with more runs than this has many.
 const MANY_RUNS: usize = 200;
-/// Most links without data that can be switched on in a plot: more than a reader looks at one by one.
+/// Largest number of links without data that can be switched on in a plot: more than a reader looks at one by one.
 const OTHER_LINKS: usize = 20;
-/// Most links that carry data and have lines: as many as there are colours.
+/// Largest number of links that carry data and have lines: as many as there are colours.
 const DATA_LINKS: usize = 4;
 /// A capacity is visible at first if it is at most this many times the greatest goodput.
 const FAR: f64 = 3.0;
 /// Least share of a class in what a link sent, for the class to have a line of its own.
 const CLASS_SHARE: f64 = 0.01;
-/// Most flows with series of their own; the table has all flows.
+/// Largest number of flows with series of their own; the table has all flows.
 const FLOWS: usize = 1000;
-/// Most flows with series of their own in a lab of many runs.
+/// Largest number of flows with series of their own in a lab of many runs.
 const FLOWS_OF_MANY: usize = 12;
 /// Approximate number of values in all series of single flows: a page of a thousand flows stays below two megabytes.
 const FLOW_VALUES: usize = 120_000;
-/// Fewest points of a flow's series.
+/// Smallest number of points of a flow's series.
 const FLOW_POINTS: usize = 40;
 /// Approximate number of a flow's series: rates, RTT, window, and states of its controller.
 const SERIES_OF_A_FLOW: usize = 8;

@@ -4,7 +4,7 @@ use crate::model::Event;
 use weir_base::Span;
 use weir_plan::{Change, Link, Run};
 
-/// Most events that are marked; more would hide the plot.
+/// Largest number of events that are marked; more would hide the plot.
 const MOST: usize = 40;
 /// Groups that start before this start with the run: it is twice the usual jitter of starts.
 const AT_ONCE: Span = Span::from_millis(200);

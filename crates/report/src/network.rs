@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use weir_plan::{Link, Run};
 
-/// Most nodes that are drawn; the links of larger networks are only listed.
+/// Largest number of nodes that are drawn; the links of larger networks are only listed.
 const MOST_NODES: usize = 14;
-/// Most links in a list that is open at first.
+/// Largest number of links in a list that is open at first.
 const MOST_LISTED: usize = 12;
 /// Distances in the drawing.
 const STEP: usize = 170;

@@ -21,7 +21,7 @@ use std::fmt::Write;
 use weir_record::Distribution;
 use weir_record::compare::Comparison;
 
-/// Most runs that the index lists for readers without scripts.
+/// Largest number of runs that the index lists for readers without scripts.
 const PLAIN_RUNS: usize = 500;
 
 /// The pages of a lab, with the data that they share.

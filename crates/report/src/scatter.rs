@@ -13,7 +13,7 @@ use weir_record::{RunSummary, Statistic, Summary, Taken, metric};
 
 /// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Fewest repeats for which a region is drawn.
+/// Smallest number of repeats for which a region is drawn.
 const FEWEST: usize = 5;
 /// 95th percentile of chi-squared with two degrees of freedom.
 const CHI_SQUARED: f64 = 5.991;

@@ -10,11 +10,11 @@ use weir_base::terminal::printable_line;
 use weir_record::compare::{Compared, Estimate};
 use weir_record::{RunSummary, Summary, Value};
 
-/// Most groups with a column each; if there are more, only their sum is shown.
+/// Largest number of groups with a column each; if there are more, only their sum is shown.
 const GROUPS: usize = 4;
-/// Most links with columns; if more carry data, those with the longest queues.
+/// Largest number of links with columns; if more carry data, those with the longest queues.
 const LINKS: usize = 4;
-/// Most rows of a table; the others are only in the report.
+/// Largest number of rows of a table; the others are only in the report.
 const ROWS: usize = 80;
 /// Least width of the labels: columns are left out to keep it.
 const LABEL: usize = 14;

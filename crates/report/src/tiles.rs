@@ -7,7 +7,7 @@ use crate::sentence::spelled;
 use std::fmt::Write;
 use weir_record::Distribution;
 
-/// Most links with tiles; the page's table has all links.
+/// Largest number of links with tiles; the page's table has all links.
 const TILED_LINKS: usize = 4;
 
 /// The tiles of each link that carries data, with L4S packets separate if there are any; then the fairness of the flows.

@@ -11,7 +11,7 @@ use weir_base::Span;
 /// sets another.
 pub const SETTLING_TOLERANCE: f64 = 0.1;
 
-/// Fewest seconds for a final value, which is the mean of their last third.
+/// Smallest number of seconds for a final value, which is the mean of their last third.
 const FEWEST_SECONDS: usize = 3;
 
 /// The means of a window's seconds; `None` for a second without a measurement.

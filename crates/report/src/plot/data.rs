@@ -9,9 +9,9 @@ use weir_record::{
     spreads,
 };
 
-/// Most points of a line over time.
+/// Largest number of points of a line over time.
 const POINTS: usize = 600;
-/// Most lines of a plot: twice the number of colours.
+/// Largest number of lines of a plot: twice the number of colours.
 const MOST_LINES: usize = 16;
 
 fn asked(message: impl Into<String>, help: impl Into<String>) -> PlotError {

@@ -8,7 +8,7 @@ use crate::number::{rough, rough_with};
 const HELD: f64 = 0.25;
 /// A link with a utilisation below this, in percent, was not full; the sentence says so.
 const FULL_PERCENT: f64 = 90.0;
-/// Most links in a sentence; if more carry data, it is about the one with the longest queue.
+/// Largest number of links in a sentence; if more carry data, it is about the one with the longest queue.
 const TOLD: usize = 3;
 
 /// The clauses about the queues of a run.
