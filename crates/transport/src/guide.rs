@@ -145,7 +145,7 @@ impl Guide {
         due
     }
 
-    /// Takes the CP header of a packet that arrived and tells its length; none of a packet that is not for this flow, or whose header is longer or
+    /// Takes the CP header of a packet that arrived and returns its length; `None` if the packet is not for this flow, or if its header is longer or
     /// shorter than those that leave.
     pub(crate) fn takes(&mut self, packet: &[u8], now: Time) -> Option<usize> {
         let length = self.header_length();
@@ -155,7 +155,7 @@ impl Guide {
         self.open(packet, now).map(|_| length)
     }
 
-    /// Takes the CP header off a packet that arrived; none of a packet that is not for this flow.
+    /// Takes the CP header off a packet that arrived; `None` if the packet is not for this flow.
     pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
         let Some(reports) = &mut self.reports else { return Some(packet) };
         let length = reports.endpoint.open(packet, |_, _| {}).ok()?;
@@ -202,7 +202,7 @@ impl Reports {
         (self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS).max(rate.time_to_send(PATIENCE_PACKETS))
     }
 
-    /// The rate that the reports so far give; none before there is an estimate.
+    /// The rate that the reports so far give; `None` before there is an estimate.
     fn reported(&mut self) -> Option<Rate> {
         let value = |cell| self.endpoint.value(cell).filter(|value| *value > 0);
         let [flowshare, flows, own, sum] = self.cells;

@@ -72,7 +72,7 @@ impl Socket {
         self.endpoint.write(address, value);
     }
 
-    /// The last reported value of a watched cell; none before the first report.
+    /// The last reported value of a watched cell; `None` before the first report.
     pub fn value(&self, cell: Cell) -> Option<u32> {
         self.endpoint.value(cell)
     }
@@ -121,7 +121,7 @@ impl Socket {
         }
     }
 
-    /// Waits for a datagram of the flow, `within` so long where it is given, and returns its payload; none if the time is over.
+    /// Waits for a datagram of the flow, `within` so long where it is given, and returns its payload; `None` if the time is over.
     /// Reports are taken on the way, and answers to [`Socket::ask`] are nothing but reports.
     ///
     /// # Errors

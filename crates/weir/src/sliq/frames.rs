@@ -91,7 +91,7 @@ impl Talk {
         });
     }
 
-    /// The next frame; none before it is whole.
+    /// The next frame; `None` before it is whole.
     ///
     /// # Errors
     /// It is none.

@@ -14,7 +14,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// What the words say; none where they name no application. Who only answers says nothing of shares.
+    /// What the words say; `None` where they name no application. Who only answers says nothing of shares.
     ///
     /// # Errors
     /// The key cannot be read, there is no such scheme, or the rates contradict each other.

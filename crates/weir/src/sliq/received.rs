@@ -14,7 +14,7 @@ use weir_transport::Stream;
 #[derive(Default)]
 pub(super) struct Files {
     files: Vec<Incoming>,
-    /// All are offered: what earlier attempts have left of this one is being looked at; none when all were.
+    /// All are offered: what earlier attempts have left of this one is being looked at; `None` when all were.
     looked: Option<(usize, Option<Left>)>,
     received: u64,
 }
