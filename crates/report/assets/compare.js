@@ -1,6 +1,6 @@
-// The comparison of a lab's cells. The first view has a column for each leaf (a cell with its repeats), the axis below names the
-// levels, and levels can be put in another order or narrowed to one value; only the columns in sight are drawn. Further views
-// lay chosen cells over each other, and show a metric as bars, along a level or over two. What is chosen is in the address.
+// The comparison of a lab's cells. The first view has a column for each leaf (a cell with its repeats); the axis below names the
+// levels, which can be reordered or narrowed to one value; only visible columns are drawn. Other views show chosen cells in one
+// plot, and a metric as bars, along a level or over two levels. The address holds all choices.
 "use strict";
 weir.onLab((head, all) => {
   const { el, num, engineName } = weir;
@@ -12,7 +12,7 @@ weir.onLab((head, all) => {
   const base = host.dataset.base;
   const className = { "not-ect": "Not-ECT", ect0: "ECT(0)", ect1: "ECT(1)", ce: "CE" };
 
-  // What can be shown. `of(run)` gives a number, or [mean, p1, p25, p50, p75, p99].
+  // The metrics that can be shown. `of(run)` gives a number, or [mean, p1, p25, p50, p75, p99].
   const link = (run) => run.l.find((one) => one.i === state.link) || null;
   const byClass = (place) => head.classes.map((name, bits) => ({
     name: className[name] || name, ink: "c" + bits, of: (run) => ((((link(run) || {}).c) || []).find((c) => c[0] === bits) || [])[place],
@@ -50,7 +50,7 @@ weir.onLab((head, all) => {
       } })) })),
   ];
 
-  // Every further metric of the registry, of whatever it is: loaded when one of them is asked for.
+  // All other metrics of the registry, for every subject: loaded when one of them is chosen.
   const more = new Map();
   weir.metrics = (list) => list.forEach(({ m, title, unit, of, name, v }) => {
     const values = new Map(all.map((run, i) => [run, v[i]]));
@@ -65,10 +65,10 @@ weir.onLab((head, all) => {
     document.head.append(script);
   }));
 
-  // Metrics of a link say which; those of groups do not need one.
+  // Metrics of a link have a choice of the link; those of groups do not.
   const OF_LINKS = ["delay", "used", "drop", "mark", "aqm"];
   const titleOf = (metric) => (OF_LINKS.includes(metric.key) ? `${metric.name} at link ${head.links[state.link]}` : metric.name);
-  // The links that carry data come first.
+  // Links that carry data come first.
   const carries = (i) => all.some((run) => run.l.some((one) => one.i === i && one.t));
   const linkOrder = head.links.map((_, i) => i).sort((a, b) => carries(b) - carries(a) || a - b);
   const often = new Map();
@@ -90,7 +90,7 @@ weir.onLab((head, all) => {
     chart: null,
     line: null,
   };
-  // A level is called by as much of its name as no other has, from the end.
+  // A level's short name: the last parts of its name, as many as make it unique.
   const shortName = head.levels.map((name) => {
     const parts = name.split(".");
     const last = (n) => parts.slice(-n).join(".");
@@ -106,12 +106,12 @@ weir.onLab((head, all) => {
   }
   if (!offered.some((metric) => metric.key === state.metric)) state.metric = offered[0].key;
 
-  // The cells that are laid over each other: those in the address, else the first ones.
+  // The cells in one plot: those in the address, else the first ones.
   const keyOf = (run) => [...run.p.map((v, level) => head.values[level][v]), ...(head.engines.length > 1 ? [head.engines[run.e]] : [])].join("|");
   const cellOf = new Map();
   all.forEach((run) => cellOf.set(keyOf(run), [...(cellOf.get(keyOf(run)) || []), run]));
   const shortLabel = (run) => weir.labelOf(head, run);
-  // Of chosen cells: what tells them apart, and nothing that all have.
+  // The names of chosen cells: only the labels in which they differ.
   function apart(keys) {
     const runs = keys.map((key) => cellOf.get(key)[0]);
     const differs = (of) => new Set(runs.map(of)).size > 1;
@@ -119,7 +119,7 @@ weir.onLab((head, all) => {
     return runs.map((run) => [...told.map((level) => `${weir.levelName(head, level)} ${head.values[level][run.p[level]]}`), ...(differs((run) => run.e) ? [engineName[head.engines[run.e]]] : [])].join(" · ") || shortLabel(run));
   }
   const inUnit = (metric) => (metric.unit ? ` in ${metric.unit}` : "");
-  // Levels with more than one value: others say nothing.
+  // Levels with more than one value.
   const varied = head.levels.map((_, level) => level).filter((level) => head.values[level].length > 1);
   state.cells = [...cellOf.keys()].slice(0, Math.min(MOST_CHOSEN, Math.max(2, cellOf.size)));
   const isNumeric = (level) => head.values[level].every((label) => weir.views.numeric(label) !== null);
@@ -147,7 +147,7 @@ weir.onLab((head, all) => {
   }
   host.append(views, pick, levels, list, overlaid, figure);
 
-  // What is chosen stands in the address, so that a link leads to the same picture.
+  // The address holds the choices, so that a link leads to the same plot.
   function written() {
     const parts = new URLSearchParams();
     if (OF_LINKS.includes(state.metric) && head.links.length > 1) parts.set("link", head.links[state.link]);
@@ -218,7 +218,7 @@ weir.onLab((head, all) => {
       ...axes.map(([key, name]) => el("span", { class: "level-control" }, el("span", { class: "quiet" }, name),
         choices([...(key === "along" || (key === "by" && state.view === "heat") ? [] : [["", "nothing"]]), ...varied.map((level) => [level, head.levels[level]])], state[key] ?? "", (value) => {
           const level = value === "" ? null : +value;
-          // A level that stood elsewhere changes places.
+          // If the level was chosen elsewhere, both change places.
           const other = axes.map(([one]) => one).find((one) => one !== key && level !== null && state[one] === level);
           set({ ...(other ? { [other]: state[key] } : {}), [key]: level });
         }, name))),
@@ -239,7 +239,7 @@ weir.onLab((head, all) => {
     if (!list.hidden) chooser();
   }
 
-  // The cells, of which up to six may be chosen. Of very many, those are listed that the field finds.
+  // The list of cells, of which up to six may be chosen. If there are very many, it holds those that the search field finds.
   let searched = "";
   function chooser() {
     const box = (key) => {
@@ -282,7 +282,7 @@ weir.onLab((head, all) => {
   }
 
   const average = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
-  // Over repeats: the mean of numbers, or of each percentile.
+  // The mean over repeats: of numbers, or of each percentile.
   function pooled(runs, series) {
     const values = runs.map(series.of).filter(filled);
     if (!values.length) return null;
@@ -290,10 +290,10 @@ weir.onLab((head, all) => {
   }
 
   const metricOf = (key) => offered.find((metric) => metric.key === key) || more.get(key);
-  // What a metric is told of, where anything was measured.
+  // The subjects for which a metric has values.
   const members = () => metricOf(state.metric).series().filter((one) => all.some((run) => filled(one.of(run))));
   const boxed = () => state.view !== "overlay" && (metricOf(state.metric) || {}).kind === "box";
-  // One number of a run: of a distribution the part that is chosen.
+  // One number of a run; of a distribution, the chosen statistic.
   const single = (value) => (Array.isArray(value) ? value[STATS.indexOf(state.stat)] : value);
   const meanOf = (runs, one) => weir.mean(runs.filter((run) => !run.x || runs.every((other) => other.x)).map((run) => single(one.of(run))).filter(Number.isFinite));
 
@@ -320,12 +320,12 @@ weir.onLab((head, all) => {
     }
     const { along, by, facet } = state;
     const facets = facet === null ? [null] : head.values[facet].map((_, i) => i);
-    // Engines are never averaged: of several, the first that is on.
+    // Engines are never averaged: if several are on, the first is shown.
     const runs = all.filter((run) => run.e === engineOn() && state.only.every((value, level) => value === null || [along, by, facet].includes(level) || run.p[level] === value));
     const at = (x, y, z, one) => {
       const members = runs.filter((run) => run.p[along] === x && (y === null || run.p[by] === y) && (z === null || run.p[facet] === z));
       const value = meanOf(members, one);
-      // Repeats of one cell have an interval; a mean over other levels has none that means something.
+      // Repeats of one cell have an interval; a mean over other levels has no meaningful one.
       return new Set(members.map(keyOf)).size > 1 ? { ...value, half: null } : value;
     };
     const width3 = facets.length > 1 ? Math.max(260, Math.min(width, (width - 24) / 2)) : width;
@@ -385,7 +385,7 @@ weir.onLab((head, all) => {
 
   function render() {
     if (!metricOf(state.metric)) {
-      // A metric that is not loaded yet, or that is none.
+      // The metric is not loaded yet, or is unknown.
       loadMore().then(() => {
         if (!more.has(state.metric)) state.metric = offered[0].key;
         render();
@@ -397,7 +397,7 @@ weir.onLab((head, all) => {
     if (state.view === "overlay") return overlay();
     if (state.view !== "cells") return view(chosen);
     delete figure.dataset.drawn;
-    // Logarithms do not add up: what is stacked stands side by side.
+    // Logarithms cannot be stacked: the bars are side by side.
     const metric = state.log && chosen.kind === "stack" ? { ...chosen, kind: "dot" } : chosen;
     const series = metric.series().filter((series) => all.some((run) => filled(series.of(run)) && (metric.kind !== "stack" || series.of(run) > 0)));
     const list = leaves();
@@ -432,7 +432,7 @@ weir.onLab((head, all) => {
     figure.append(tree.table(metric, series, list, cells, shown));
   }
 
-  // How a leaf is called, and where it leads.
+  // Name and address of a leaf.
   const labelOf = (leaf) => state.order.map((level) => `${head.levels[level]} ${head.values[level][leaf.p[level]]}`).join(" · ");
   function pageOf(leaf) {
     const engines = leaf.runs.map((runs, i) => (runs.length ? i : -1)).filter((i) => i >= 0);

@@ -1,5 +1,5 @@
-// Single flows: found by name or by rank, picked in their table, and drawn over time. A flow has a colour of its own where all
-// are of one group, else a shade of its group's.
+// Single flows: found by name or by rank, chosen in their table, and drawn over time. A flow has a colour of its own if all are of
+// one group, else a shade of its group's colour.
 "use strict";
 weir.flows = (host, group, runs, lineName) => {
   const { el } = weir;
@@ -13,7 +13,7 @@ weir.flows = (host, group, runs, lineName) => {
   host.prepend(el("h2", null, names.length > 1 ? `Single flows` : "The flow"));
   if (!names.length) return;
 
-  // Colours: places within the group, the same in every plot.
+  // Colours: a flow's index in its group, the same in every plot.
   const inks = new Map(charts.flatMap((chart) => chart.lines.map((line) => [line.plain, line.ink])));
   const members = new Map();
   inks.forEach((ink, name) => members.set(ink, [...(members.get(ink) || []), name]));
@@ -21,7 +21,7 @@ weir.flows = (host, group, runs, lineName) => {
     const ink = inks.get(name);
     const own = members.get(ink);
     if (members.size === 1 && own.length <= 8) return () => weir.colour("g" + own.indexOf(name));
-    // Shades of those that are drawn: of a whole group of forty nobody could tell two neighbours apart.
+    // Shades are of the drawn flows only: among all forty flows of a group, neighbours would look the same.
     const drawn = own.filter((one) => picked.has(one));
     return () => weir.tint(ink, drawn.indexOf(name), drawn.length);
   };

@@ -1,6 +1,6 @@
 // The index: a row for each cell of the tree and engine, with the mean and the 95 % interval over its repeats, which are
-// folded below it. Every number stands beside the link, class or group that it is of. Up to a few hundred rows stand in the
-// page as they are; of more, only those in sight are drawn, at a fixed height, so that five thousand open as quickly as fifty.
+// folded below it. Every number is beside its link, class or group. Up to a few hundred rows are all in the page; if there are
+// more, only visible rows are drawn, at a fixed height, so that five thousand open as quickly as fifty.
 "use strict";
 weir.onLab((head, all) => {
   const { el, num, engineName } = weir;
@@ -25,7 +25,7 @@ weir.onLab((head, all) => {
     cell.facts = facts(cell);
   });
 
-  // What is told of a cell: for each link (and class) and each group its values, each with its mean over the repeats.
+  // The values of a cell: for each link (and class) and each group, each with its mean over the repeats.
   function facts(cell) {
     const list = [];
     const over = (of) => weir.mean(cell.told.map(of).filter(Number.isFinite));
@@ -70,7 +70,7 @@ weir.onLab((head, all) => {
     return list;
   }
 
-  // The codepoints of a link that are told apart: L4S and others, where both sent data.
+  // The codepoints of a link with separate values: L4S and others, if both sent data.
   function classesOf(cell, link) {
     const sums = [0, 0, 0, 0];
     cell.told.forEach((run) => (link(run).c || []).forEach((one) => (sums[one[0]] += one[1] || 0)));
@@ -83,7 +83,7 @@ weir.onLab((head, all) => {
     return { ect1: "L4S", ect0: "classic ECT(0)", "not-ect": "classic Not-ECT" }[head.classes[bits]] || head.classes[bits];
   }
 
-  // What rows can be sorted by: every value of every link and group.
+  // The keys by which rows can be sorted: every value of every link and group.
   const sorts = new Map([["", { name: "the tree's order", of: null }]]);
   cells.slice(0, 60).forEach((cell) => cell.facts.forEach((fact) => fact.values.forEach((one) => {
     const key = `${fact.who}|${one.key}`;
@@ -130,7 +130,7 @@ weir.onLab((head, all) => {
       ? el("p", { class: "runs" }, many ? "Runs: " : "", cell.runs.flatMap((run) => [link(run, many ? `#${run.n}` : run.s), many ? " " : null, ...(many ? [] : both(run))]))
       : el("details", { class: "runs" }, el("summary", null, `${cell.runs.length} repeats`),
         el("ul", null, cell.runs.map((run) => el("li", { class: run.x ? "invalid" : null }, link(run, `#${run.n}`), " ", run.s, ...both(run)))));
-    // Repeats are warned of the same with other numbers: each warning is told once.
+    // Warnings of repeats differ only in their numbers: each is shown once.
     const told = lazy ? [] : [...new Map(cell.runs.flatMap((run) => run.w || []).reverse().map((text) => [text.replace(/[\d.]+/g, "#"), text])).values()].reverse();
     return el("div", { role: "row", class: "cell" + (invalid ? " invalid" : ""), "aria-rowindex": index + 2 },
       el("div", { role: "rowheader", class: "name" }, title, engines ? el("span", { class: "engine " + engine }, engineName[engine] || engine) : null,
@@ -153,7 +153,7 @@ weir.onLab((head, all) => {
     draw();
   }
 
-  // The height that the fullest rows need at this width: rows that are drawn lazily all have it.
+  // The height of the fullest rows at this width: all lazily drawn rows have it.
   let height = 0;
   function measure() {
     const size = (cell) => cell.facts.length * 1000 + cell.p.reduce((sum, v, level) => sum + head.values[level][v].length, 0);

@@ -1,6 +1,6 @@
-// Up to six cells laid over each other: what was measured over time, and its distribution. A cell has a colour. Its sound repeats
-// are joined: the line is their mean, the band goes from the least to the greatest of them, and the distribution is of what all
-// of them measured. The series of a run are scripts of their own, which are loaded when they are asked for.
+// Up to six cells in one plot: a metric over time, and its distribution. Each cell has a colour. Its valid repeats are joined: the
+// line is their mean, the band goes from the least to the greatest of them, and the distribution is over the values of all. The
+// series of each run are a script of their own, which is loaded when it is needed.
 "use strict";
 weir.overlay = (() => {
   const { el, num } = weir;
@@ -20,7 +20,7 @@ weir.overlay = (() => {
     return loading.get(file).then(() => weir.runs.get(name));
   }
 
-  // The share of values at or below `x` of a distribution that is given by its values at some shares.
+  // The share of values at or below `x`, in a distribution that is given by its values at some shares.
   function shareBelow(values, shares, x) {
     const after = values.findIndex((value) => value > x);
     if (after < 0) return 1;
@@ -28,7 +28,7 @@ weir.overlay = (() => {
     const [a, b] = [values[after - 1], values[after]];
     return shares[after - 1] + (shares[after] - shares[after - 1]) * ((x - a) / (b - a));
   }
-  // Distributions of one thing in several runs as one: each run counts by how many values it has.
+  // Joins the distributions of several runs: each run is weighted by its number of values.
   function joined(list, shares) {
     if (list.length === 1) return list[0];
     const count = list.reduce((sum, one) => sum + one.c, 0);
@@ -43,7 +43,7 @@ weir.overlay = (() => {
     });
     return { ...list[0], c: count, v };
   }
-  // The series of a cell's runs as one: means with what they lie between, and joined distributions.
+  // Joins the series of a cell's runs: means with least and greatest values, and joined distributions.
   function pooled(runs) {
     const first = runs[0];
     const same = runs.filter((run) => run.p === first.p);
@@ -66,7 +66,7 @@ weir.overlay = (() => {
     return { ...longest, repeats: same.length, charts: [...charts.values()].map((chart) => ({ ...chart, lines: [...chart.found.values()].map(line), d: [...chart.spread.values()].map((list) => joined(list, first.sh)) })) };
   }
 
-  // Draws cells `{ name, runs }` into a host. `chosen` is `{ chart, line }`; `choose` is told what is chosen in their place, `said` the
+  // Draws cells `{ name, runs }` into a host. `chosen` is `{ chart, line }`; `choose` is called with a new choice, `said` with the
   // headline.
   async function draw({ host, head, base, cells, chosen, choose, said }) {
     const all = await Promise.all(cells.map((cell) => Promise.all(cell.runs.map((run) => load(head, run, base)))));
@@ -90,10 +90,10 @@ weir.overlay = (() => {
     const group = weir.zoomGroup({ begin, end, cut, events: sources[0].series.ev || [] });
     host.append(el("div", { class: "levels" }, select("What", charts.map((one) => [one.key, `${one.title}, ${one.unit}`]), chart.key, (key) => choose({ chart: key, line: null })),
       select("Of", [...names.map((name) => [name, name]), ...(names.length > 1 ? [["*", "all of them"]] : [])], wanted, (line) => choose({ chart: chart.key, line })), weir.zoomFields(group)));
-    // Of several lines of a cell, the second and further ones are dashed.
+    // If a cell has several lines, all but the first are dashed.
     const style = (line) => ({ ...line, off: false, name: wanted === "*" ? line.name : line.name.slice(0, -line.plain.length - 2), dashed: wanted === "*" && names.indexOf(line.plain) % 2 === 1 });
     const kept = (line) => (wanted === "*" ? !line.off : line.plain === wanted);
-    // A distribution is of a link or a class as a whole; the mean's line has its name and more.
+    // A distribution has the name of its link or class; the line of the mean has that name and more.
     const same = (line) => wanted === "*" || line.plain === wanted || wanted.startsWith(line.plain + ",");
     const repeats = Math.max(...sources.map(({ series }) => series.repeats));
     const note = repeats > 1 ? `Lines are means over ${repeats} repeats, bands go from the least to the greatest of them; distributions are of all repeats together.` : null;

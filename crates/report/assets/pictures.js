@@ -1,5 +1,5 @@
-// The answer of a small lab as pictures, on its index: goodput and queue delay over time, cell beside cell, all on the same
-// scales. Each cell shows its first sound run; the scripts of these runs are loaded when the page is open.
+// The results of a small lab as plots on its index: goodput and queue delay over time, the cells side by side, all on the same
+// scales. Each cell shows its first valid run; the scripts of these runs are loaded when the page is open.
 "use strict";
 weir.pictures = (host, head, cells) => {
   const { el, num } = weir;
@@ -13,7 +13,7 @@ weir.pictures = (host, head, cells) => {
   });
   const timesOf = (run) => Array.from({ length: run.n }, (_, i) => +((i + 1) * run.p).toPrecision(9));
   const plots = [];
-  // As on the pages of runs, plots begin after the warm-up, so that they show what the numbers tell of.
+  // As on the pages of runs, plots begin after the warm-up: they show the time of which the numbers are.
   const begin = (run) => (run.w < run.n * run.p ? run.w : 0);
 
   Promise.all(chosen.map(load)).then(() => {
@@ -25,7 +25,7 @@ weir.pictures = (host, head, cells) => {
       const all = runs.flatMap((run) => lines(run, kind));
       if (!all.length) continue;
       const unit = runs.flatMap((run) => (run || {}).charts || []).find((chart) => chart.k === kind).u;
-      // A capacity far above what anybody got would flatten the rest.
+      // A capacity far above all goodputs would flatten the other lines.
       const top = (capped) => Math.max(0, ...runs.flatMap((run) => lines(run, kind).filter((line) => capped || !line.cap).flatMap((line) => line.v.filter((value, k) => Number.isFinite(value) && (k + 1) * run.p > begin(run)))));
       const high = Math.min(top(true), 1.6 * top(false)) * 1.06 || 1;
       const names = new Map(all.map((line) => [line.n, line]));
@@ -33,7 +33,7 @@ weir.pictures = (host, head, cells) => {
       const drawing = () => weir.save.drawGrid(runs.map((run, i) => run && weir.save.drawLines({ title: `${title}: ${weir.labelOf(head, chosen[i])}`,
         x: { label: "time, s", low: begin(run), high: run.n * run.p }, y: { label: unit, low: 0, high },
         lines: lines(run, kind).map((line) => ({ name: line.n, colour: weir.colour(line.i), dash: line.cap ? [2, 3] : null, width: line.cap ? 1 : 2, points: timesOf(run).map((time, k) => [time, line.v[k]]) })) })).filter(Boolean));
-      // One row for each cell and time, so that cells of other lengths stand in one table.
+      // One row for each cell and time, so that cells of different lengths fit into one table.
       const rows = () => [["cell", "time_s", ...[...names.keys()].map((name) => `${name} (${unit})`)], ...runs.flatMap((run, i) => (run ? timesOf(run).map((time, k) =>
         [weir.labelOf(head, chosen[i]), time, ...[...names.keys()].map((name) => (lines(run, kind).find((line) => line.n === name) || { v: [] }).v[k])]) : []))];
       host.append(el("div", { class: "bar" }, el("h3", null, title, el("span", { class: "quiet" }, ` ${unit}, first repeat of each cell, after the warm-up`)), weir.save.buttons(title, drawing, rows)),

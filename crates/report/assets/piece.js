@@ -1,5 +1,5 @@
-// A run of a large lab: its address names the piece that it is in, its engine (or `both`) and its id. The piece's two
-// scripts hold its words and its series; a page opened from disk may fetch nothing else.
+// A run of a large lab: the address names its piece, its engine (or `both`) and its id. The piece's two scripts hold the run's page
+// and series; a page that is opened from disk may fetch nothing but scripts.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
   const said = document.getElementById("run");
@@ -22,7 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
     document.title = page.t;
     document.querySelector(".eyebrow").innerHTML = page.e;
     document.querySelector("h1").textContent = page.s;
-    // Everything in it that comes from a lab was escaped when it was written, as in the pages that are files.
+    // All text from a lab was escaped when the script was written, as in pages with a file of their own.
     said.insertAdjacentHTML("afterend", page.b);
     said.remove();
     weir.sortAll(document);

@@ -1,8 +1,8 @@
-// A plot over time with its crosshair, its legend, the numbers behind it and, where there is one, the distribution of the same
-// beside it. Plots of one group share their time axis: what is zoomed in one is zoomed in all.
+// A plot over time with its crosshair, its legend, its numbers and, if there is one, the distribution of its values beside it.
+// Plots of one group share their time axis: a zoom in one plot zooms all.
 "use strict";
 
-// A group of plots. `end` is the end of time, `begin` where plots begin, `cut` what is shaded as warm-up.
+// A group of plots. At first they show the time from `begin` to `end`, the end of the run; the time before `cut`, the warm-up, is shaded.
 weir.zoomGroup = ({ begin, end, cut, events }) => {
   const plots = [];
   const followers = [];
@@ -16,7 +16,7 @@ weir.zoomGroup = ({ begin, end, cut, events }) => {
     busy = false;
     followers.forEach((call) => call(low, high));
   }
-  // What is drawn now takes the range that is shown.
+  // A new plot takes the range that is shown.
   function join(make) {
     const [low, high] = shown;
     busy = true;
@@ -35,7 +35,7 @@ weir.zoomGroup = ({ begin, end, cut, events }) => {
   return group;
 };
 
-// The fields by which a range of time is typed, and the buttons for the usual ones.
+// The fields for a range of time, and buttons for the usual ranges.
 weir.zoomFields = (group) => {
   const { el } = weir;
   const { begin, end } = group;
@@ -59,8 +59,8 @@ weir.plotParts = (() => {
   const colourOf = (line) => (line.colour ? line.colour() : weir.colour(line.ink));
   const dashOf = (line) => (line.cap ? [2, 3] : line.dashed ? [6, 4] : undefined);
 
-  // What stands beside the crosshair: a heading and the lines' values, the largest first. It is told of by `heading(plot, x)`
-  // and `rows(plot)`, which gives [line, text, value].
+  // The box beside the crosshair: a heading and the lines' values, the largest first. `heading(plot, x)` gives the heading, and
+  // `rows(plot)` rows of [line, text, value].
   function crosshair(heading, rows) {
     let box = null;
     return {
@@ -134,7 +134,7 @@ weir.plotParts = (() => {
   // The width of an axis, from its longest label.
   const wideEnough = (_, labels) => Math.max(46, 14 + 7.2 * Math.max(0, ...(labels || []).map((label) => String(label).length)));
 
-  // From zero, with a little room above.
+  // The range of values: from zero, with a little room above.
   function room(low, high) {
     if (low === null || high === null) return [0, 1];
     const bottom = Math.min(0, low);
@@ -201,7 +201,7 @@ weir.timePlot = (group, chart) => {
   const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
   let plot = null;
 
-  // What a plot shows, in words.
+  // The description of a plot, in words.
   function words() {
     const [low, high] = group.shown();
     const said = lines.filter((line) => !line.off).slice(0, 8).map((line) => {
@@ -223,7 +223,7 @@ weir.timePlot = (group, chart) => {
     return button;
   });
 
-  // The numbers of the lines that are on, within what is shown.
+  // The numbers of the visible lines, within the range that is shown.
   const details = el("details", { class: "data" }, el("summary", null, "Numbers of this plot"));
   const rowsOf = () => {
     const on = lines.filter((line) => !line.off);
@@ -312,8 +312,8 @@ weir.timePlot = (group, chart) => {
   return { node: card, draw, gone: () => plot && group.leave(plot) };
 };
 
-// The distribution of what a chart shows: of each line the share of values at or below each value. The scale of values may be
-// logarithmic; of zeros it then shows nothing.
+// The distribution of a chart's values: for each line, the share of values at or below each value. The scale of values may be
+// logarithmic; zeros are then not shown.
 weir.spreadPlot = (chart) => {
   const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
   void touch, room;
@@ -330,13 +330,13 @@ weir.spreadPlot = (chart) => {
     const [a, b] = [line.values[after - 1], line.values[after]];
     return 100 * (shares[after - 1] + (shares[after] - shares[after - 1]) * ((value - a) / (b - a)));
   };
-  // A value that a line was to stay at or below has a dashed line of its colour.
+  // A deadline, which values should not exceed, is a dashed line of the same colour.
   const limits = lines.filter((line) => Number.isFinite(line.limit));
   const atLimit = (line) => `; ${num(shareAt(line, line.limit))} % within the deadline of ${weir.withUnit(line.limit, chart.unit)}`;
   const told = lines.map((line) => `${line.name}: half at or below ${num(line.values[shares.indexOf(0.5)])}, 99 % at or below ${num(line.values[shares.indexOf(0.99)])}, of ${weir.count(line.count)} values${limits.includes(line) ? atLimit(line) : ""}`);
   box.setAttribute("aria-label", `Distribution of ${chart.title} in ${chart.unit}. ${told.join("; ")}.`);
 
-  // Points with ascending values: where several shares have one value, the largest.
+  // Points with ascending values: if several shares have the same value, the largest share.
   const pointsOf = (line) => {
     const points = [];
     line.values.forEach((value, i) => {
@@ -425,8 +425,8 @@ weir.spreadPlot = (chart) => {
   return { node, draw };
 };
 
-// The charts of several runs: those with the same key become one, on a grid of times that all have. Each source is
-// `{ series: { p, n, charts }, shares, name(text), dashed, colour(line) }`; without the last, lines have their own inks.
+// Joins the charts of several runs: charts with the same key become one, on a common grid of times. Each source is
+// `{ series: { p, n, charts }, shares, name(text), dashed, colour(line) }`; without `colour`, lines have their own inks.
 weir.gather = (sources) => {
   const grid = (series) => Array.from({ length: series.n }, (_, i) => +((i + 1) * series.p).toPrecision(9));
   const same = sources.every(({ series }) => series.p === sources[0].series.p);

@@ -1,4 +1,4 @@
-// The plots of one run's page, and of the page that lays two engines over each other (the second's lines are dashed).
+// The plots of one run's page, and of the page with both engines' runs (the second run's lines are dashed).
 "use strict";
 weir.plots = (host) => {
   const { el } = weir;
@@ -13,8 +13,8 @@ weir.plots = (host) => {
 
   const end = Math.max(...runs.map((run) => run.n * run.p)) || 1;
   const events = runs[0].ev || [];
-  // The time that is cut off before metrics are computed. Plots begin after it, so that they show what the numbers tell of;
-  // the start of a run often dwarfs the rest.
+  // The warm-up, which metrics leave out. Plots begin after it: they show the time of which the numbers are, and the values at the
+  // start of a run are often far greater than the others.
   const cut = Math.max(...runs.map((run) => run.w));
   const begin = cut < end ? cut : 0;
   const group = weir.zoomGroup({ begin, end, cut, events });
@@ -25,7 +25,7 @@ weir.plots = (host) => {
     el("p", { class: "quiet hint" }, opening + "Drag across a plot to zoom in all of them; double-click for the whole run. A name in a legend switches its line."),
   );
 
-  // Plots of internal states stand apart, two beside each other where there is room.
+  // Plots of internal states are separate, two in a row if there is room.
   const inside = new Map();
   const HEADINGS = { queue: "Inside the queues", stations: "Inside the stations" };
   function place(chart) {

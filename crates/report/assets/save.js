@@ -1,5 +1,5 @@
-// Saving what a plot shows: as a drawing (SVG), as pixels (PNG) and as a table (CSV). A figure is plain data, drawn here again
-// with its title, legend and axes, so that a saved file tells by itself what it shows.
+// Saves plots as drawings (SVG), as pixels (PNG) and as tables (CSV). A figure is plain data, drawn again here with its title,
+// legend and axes, so that a saved file explains itself.
 "use strict";
 weir.save = (() => {
   const { el, ticks } = weir;
@@ -49,7 +49,7 @@ weir.save = (() => {
     const [ink, quiet, grid] = ["ink", "quiet", "grid"].map(weir.colour);
     const svg = el("svg", { xmlns: "http://www.w3.org/2000/svg", width: WIDTH, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "font-family": font, "font-size": 13 });
     const [left, right, top] = [70, WIDTH - 20, 40];
-    // The legend, in as many rows as it takes.
+    // The legend, in as many rows as needed.
     const keys = [];
     let [at, row] = [left, 0];
     for (const line of lines) {
@@ -101,7 +101,7 @@ weir.save = (() => {
     return svg;
   }
 
-  // A copy of what stands in the page, with what the style sheet says written into it.
+  // A copy of a drawing on the page, with the values of the style sheet written into it.
   const STYLES = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-style", "font-weight", "text-anchor"];
   function copyOf(node) {
     const copy = node.cloneNode(true);
@@ -113,7 +113,7 @@ weir.save = (() => {
     });
     return copy;
   }
-  // Drawings of the page beside each other, with a title above and the names of the colours below.
+  // Drawings of the page side by side, with a title above and the names of the colours below.
   function drawCopies(title, drawings, keys) {
     const width = Math.max(480, drawings.reduce((sum, one) => sum + +one.getAttribute("width"), 0) + 20);
     const height = Math.max(...drawings.map((one) => +one.getAttribute("height"))) + 44;
@@ -135,7 +135,7 @@ weir.save = (() => {
     return svg;
   }
 
-  // Figures of one kind as one drawing: two beside each other, each with its own title, legend and axes.
+  // Figures of one kind in one drawing: two in each row, each with its own title, legend and axes.
   function drawGrid(drawings) {
     const tall = Math.max(...drawings.map((one) => +one.getAttribute("height")));
     const columns = Math.min(2, drawings.length);

@@ -1,5 +1,5 @@
-// A metric over the whole tree: a column for each leaf (a cell with its repeats), the axis below names the levels. Only the columns
-// in sight are drawn. `of` is what the comparison has chosen and how it calls things.
+// A metric over the whole tree: a column for each leaf (a cell with its repeats); the axis below names the levels. Only visible
+// columns are drawn. `of` holds the choices of the comparison and its names.
 "use strict";
 weir.tree = (of) => {
   const { el, num, ticks } = weir;
@@ -28,14 +28,14 @@ weir.tree = (of) => {
     if (metric.kind === "dot") list.forEach((leaf) => shown.forEach((e) => leaf.runs[e].forEach((run) => series.forEach((one) => see(one.of(run))))));
     if (!Number.isFinite(high)) [low, high] = [0, 1];
     if (metric.log) {
-      // Even above and below one, and at least a factor of two.
+      // Symmetric around one, and at least a factor of two.
       const reach = Math.max(2, high, 1 / low) * 1.1;
       const y = (value) => TOP + (HEIGHT - TOP) * (0.5 - Math.log(Math.max(value, 1 / reach)) / Math.log(reach) / 2);
       const marks = [1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 64].filter((value) => value >= 1 / reach && value <= reach);
       return { y, ticks: marks, write: (value) => (value < 1 ? `1/${1 / value}` : String(value)), base: y(1) };
     }
     if (state.log && high > 0) {
-      // Whole decades, no more than four below the highest value; what is less, nothing too, lies on the ground.
+      // Whole decades, at most four below the greatest value; smaller values and zero are drawn at the bottom.
       const ends = [Math.floor(Math.log10(Math.max(least, high / 1e4))), Math.ceil(Math.log10(high))];
       if (ends[0] === ends[1]) ends[0] -= 1;
       const y = (value) => HEIGHT - (HEIGHT - TOP) * Math.max(0, (Math.log10(Math.max(value, 1e-300)) - ends[0]) / (ends[1] - ends[0]));
@@ -97,7 +97,7 @@ weir.tree = (of) => {
     redraw();
   }
 
-  // One leaf: its marks, and over them a link with all its numbers.
+  // A leaf: its marks, and above them a link with all its numbers.
   function column(metric, series, leaf, cell, scale, shown, x, wide, nodes) {
     let marks = 0;
     const group = el("g", null);

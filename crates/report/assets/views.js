@@ -1,6 +1,5 @@
-// Other ways to show a metric over the cells of a lab than a column for each: bars of a few cells, lines along a level, and a heat
-// map over two levels; the last two once for each value of a further level, where one is chosen. A view gives its drawings, with
-// the numbers that they are made of.
+// Views of a metric over the cells of a lab: bars of a few cells, lines along a level, and a heat map over two levels; the last two
+// once for each value of a further level, if one is chosen. A view returns its drawings, with their numbers.
 "use strict";
 weir.views = (() => {
   const { el, num, ticks } = weir;
@@ -8,18 +7,18 @@ weir.views = (() => {
   const UNITS = { "bit/s": 1e-6, "kbit/s": 1e-3, "Mbit/s": 1, "Gbit/s": 1e3, ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, min: 6e4, h: 36e5, B: 1, kB: 1e3, MB: 1e6, KiB: 1024, MiB: 1048576, "%": 1, bdp: 1,
     packets: 1, segments: 1, flows: 1, "": 1 };
 
-  // The number that a label begins with, in the unit of its kind; none where it is no number with a unit.
+  // The number at the begin of a label, in the unit of the axis; null if the label is not a number with a unit.
   function numeric(label) {
     const [, digits, unit] = /^\s*([+-]?[\d.]+(?:e[+-]?\d+)?)\s*(\S*)\s*$/.exec(label) || [];
     const value = digits === undefined || !(unit in UNITS) ? NaN : parseFloat(digits) * UNITS[unit];
     return Number.isFinite(value) ? value : null;
   }
-  // The places of a level's labels along an axis: by their numbers where all are numbers, else evenly.
+  // The positions of a level's labels along an axis: by their numbers if all are numbers, else evenly spaced.
   function places(labels) {
     const values = labels.map(numeric);
     if (labels.length < 2 || values.some((value) => value === null) || new Set(values).size < values.length) return { even: true, at: labels.map((_, i) => (i + 0.5) / labels.length) };
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    // Far apart, and above nothing: a logarithmic scale.
+    // Numbers above zero that are far apart have a logarithmic scale.
     const of = low > 0 && high / low > 8 ? Math.log : (value) => value;
     return { even: false, log: of === Math.log, at: values.map((value) => 0.04 + (0.92 * (of(value) - of(low))) / (of(high) - of(low))) };
   }
@@ -66,7 +65,7 @@ weir.views = (() => {
     let free = -Infinity;
     [...labels.keys()].sort((a, b) => at[a] - at[b]).forEach((i) => {
       const wide = Math.min(step - 4, labels[i].length * LETTER);
-      // A label that would lie on its neighbour is left out: the points tell it.
+      // A label that would cover its neighbour is left out: the points have it.
       if (x(i) - wide / 2 < free) return;
       free = x(i) + wide / 2 + 6;
       nodes.push(text({ x: x(i), y: top + height + 18, "text-anchor": "middle" }, fit(labels[i], step), el("title", null, labels[i])));

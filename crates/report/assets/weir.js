@@ -1,6 +1,6 @@
-// What all pages share: the theme, the making of elements, the writing of numbers, and the calls by which data arrive
-// (`weir.lab` from lab.js, `weir.run` from a run's own script, `weir.page` from a piece of a large lab), since a page opened
-// from disk may fetch nothing.
+// Functions of all pages: the theme, elements, numbers as text, and the calls in the data's scripts (`weir.lab` in lab.js,
+// `weir.run` in a run's own script, `weir.page` in a piece of a large lab): a page that is opened from disk may fetch nothing
+// but scripts.
 "use strict";
 const weir = (() => {
   const runs = new Map();
@@ -41,7 +41,7 @@ const weir = (() => {
     return node;
   }
 
-  // The same digits as the tables: three that carry meaning.
+  // A number with the same digits as in the tables: three significant ones.
   function num(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return "–";
     const size = Math.abs(value);
@@ -52,7 +52,7 @@ const weir = (() => {
     if (size >= 0.00095) return value.toFixed(4);
     return size === 0 ? "0" : "< 0.001";
   }
-  // A number, its unit and the factor that it was multiplied by: what is below a hundredth of a unit is written in a smaller one.
+  // A number, its unit and the factor by which it was multiplied: values below a hundredth of the unit are in a smaller one.
   const SMALLER = { s: "ms", ms: "µs", "µs": "ns", "Mbit/s": "kbit/s", "kbit/s": "bit/s" };
   function inUnit(value, unit) {
     let [factor, its] = [1, unit];
@@ -61,10 +61,10 @@ const weir = (() => {
   }
   const withUnit = (value, unit) => inUnit(value, unit).slice(0, 2).join(" ").trim();
 
-  // Half an interval: two digits say how sure a mean is.
+  // Half an interval, with two digits.
   const half = (value) => (value > 0 && value < 99.5 ? (value < 0.00095 ? "< 0.001" : value.toFixed(Math.max(0, 1 - Math.floor(Math.log10(value) + 1e-9)))) : num(value));
 
-  // A number for an axis or a field: as short as it can be, never with an exponent.
+  // A number for an axis or a field: as short as possible, never with an exponent.
   function plain(value) {
     const size = Math.abs(value);
     if (!(size > 0)) return "0";
@@ -77,13 +77,13 @@ const weir = (() => {
     if (size >= 1e4) return plain(value / 1e3) + "k";
     return plain(value);
   }
-  // A count with its thousands set apart, as the tables have it.
+  // A count with a thin space between its thousands, as in the tables.
   const count = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  // The number that a cell of a table shows; NaN where there is none.
+  // The number in a cell of a table; NaN if there is none.
   const numberIn = (cell) => (cell.textContent ? parseFloat(cell.textContent.replace(/[^\d.eE+-]/g, "")) : NaN);
   const average = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
 
-  // Student's t at 97.5 %, by degrees of freedom; from thirty on as at thirty, which is a little wide.
+  // Student's t at 97.5 %, by degrees of freedom; above thirty the value at thirty, which is a little large.
   const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101,
     2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042];
   // The mean of some values and half the length of its 95 % interval, null for fewer than two.
@@ -96,18 +96,18 @@ const weir = (() => {
     return { count, mean, half: T[Math.min(count - 1, T.length) - 1] * Math.sqrt(variance / count) };
   }
 
-  // A level is called by as much of its name as no other has, from the end.
+  // A level's short name: the last parts of its name, as many as make it unique.
   function levelName(head, level) {
     const parts = head.levels[level].split(".");
     const last = (n) => parts.slice(-n).join(".");
     const own = parts.findIndex((_, n) => head.levels.every((other) => other === head.levels[level] || !("." + other).endsWith("." + last(n + 1))));
     return last(own + 1 || parts.length);
   }
-  // What a run or cell chose, in words.
+  // The choices of a run or cell, in words.
   const engineName = { sim: "simulator", live: "live Linux" };
   const labelOf = (head, one) => [...one.p.map((v, level) => `${levelName(head, level)} ${head.values[level][v]}`), ...(head.engines.length > 1 ? [engineName[head.engines[one.e]] || head.engines[one.e]] : [])].join(" · ") || head.lab;
 
-  // The time that is cut off before metrics are computed, shaded.
+  // Shades the warm-up, which metrics leave out.
   function shade(plot, cut) {
     const { left, top, width, height } = plot.bbox;
     const right = Math.min(plot.valToPos(cut, "x", true), left + width);
@@ -117,7 +117,7 @@ const weir = (() => {
     plot.ctx.fillRect(left, top, right - left, height);
     plot.ctx.restore();
   }
-  // What changed within the run: a dashed line at its time, with its words where they are asked for and there is room.
+  // The changes within the run: a dashed line at each time, with its text if that is asked for and there is room.
   function markEvents(plot, events, words) {
     const { left, top, width, height } = plot.bbox;
     const scale = window.devicePixelRatio || 1;
@@ -148,7 +148,7 @@ const weir = (() => {
     plot.ctx.restore();
   }
 
-  // A file name, fit for a link.
+  // A file name, encoded for a link.
   const href = (name) => encodeURIComponent(name);
 
   // Round steps from low to high, about `wanted` of them.
@@ -166,7 +166,7 @@ const weir = (() => {
 
   // The colour that a style sheet variable holds under the theme in force.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-  // The `place`th of `count` shades of a colour, from darker to lighter.
+  // The shade number `place` of `count` shades of a colour, from darker to lighter.
   function tint(name, place, count) {
     const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
     const own = parts(colour(name));
@@ -176,7 +176,7 @@ const weir = (() => {
     return `rgb(${own.map((value, i) => Math.round(value + (other[i] - value) * part)).join(" ")})`;
   }
 
-  // Tables whose headings sort their rows: first the largest number or the first word, then the other way round.
+  // Tables whose headings sort their rows: first by descending numbers or ascending words, then in reverse order.
   function sortable(table) {
     const head = table.tHead.rows[0];
     [...head.cells].forEach((cell) => {
@@ -191,7 +191,7 @@ const weir = (() => {
         const worth = (row) => (number ? numberIn(row.cells[column]) : row.cells[column].textContent);
         const rows = [...table.tBodies[0].rows].map((row) => [worth(row), row]);
         const order = number ? (a, b) => a - b : (a, b) => a.localeCompare(b, undefined, { numeric: true });
-        // What has no number stays below, whichever way.
+        // Rows without a number stay at the bottom in both orders.
         rows.sort(([a], [b]) => (number && !Number.isFinite(a) ? (Number.isFinite(b) ? 1 : 0) : number && !Number.isFinite(b) ? -1 : down ? order(b, a) : order(a, b)));
         table.tBodies[0].append(...rows.map(([, row]) => row));
       });
@@ -216,7 +216,7 @@ const weir = (() => {
     button.addEventListener("click", () => {
       const theme = isDark() ? "light" : "dark";
       document.documentElement.dataset.theme = theme;
-      // A browser may refuse to keep anything for pages from disk; then the theme lasts as long as the page.
+      // A browser may refuse storage to pages from disk; then the theme lasts as long as the page is open.
       try {
         localStorage.setItem("weir-theme", theme);
       } catch (refused) {
