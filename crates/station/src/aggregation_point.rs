@@ -1,8 +1,8 @@
-//! An aggregation point of the Coordination Protocol in a lab: `weir_coord::Point` at a router. Packets that reach the router by
-//! one of the station's links come from the path; all others come from this site. The station sees only packets that pass these
-//! links.
+//! An aggregation point of the Coordination Protocol in a lab: `weir_coord::Point` at a router. Packets that arrive over one of the links
+//! named in the station's configuration come from the path; all others come from the local site. The station sees only packets that pass
+//! these links.
 //!
-//! An application's endpoints are exactly the lab's flows whose transport names the application's number.
+//! An application's endpoints are the lab's flows whose transport names the application's number, and no others.
 
 use crate::{Coordinated, Fault, Parameters, Place};
 use core::net::SocketAddr;
@@ -22,21 +22,22 @@ pub(crate) type Config = weir_coord::Config<Application>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// Its number, 0 to 31. The transports of its flows name the same number.
+    /// The application's number, 0 to 31. The transports of its flows name the same number.
     #[schemars(range(max = 31))]
     pub id: u8,
-    /// How many flows it may have, 1 to 128.
+    /// Maximum number of its flows, 1 to 128.
     #[serde(default = "all_flows")]
     #[schemars(range(min = 1, max = 128))]
     pub flows: u8,
-    /// Key that is shared with its endpoints, 32 hexadecimal digits.
+    /// Key that the aggregation point shares with the application's endpoints, 32 hexadecimal digits. Without a key, headers are not
+    /// authenticated.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub key: Option<Key>,
     /// How the rate of a flowshare is estimated.
     #[serde(default = "tfrc")]
     pub estimator: estimator::Config,
-    /// How the estimator's packets are chosen.
+    /// Which packets the estimator uses.
     #[serde(default)]
     pub filter: filter::Config,
 }
@@ -100,7 +101,7 @@ impl Parameters for Config {
 #[derive(Debug)]
 pub(crate) struct AggregationPoint {
     point: Point,
-    /// Whether it serves only one application: then the names of its measurements have no application number.
+    /// Whether the point serves only one application: the names of its measurements then omit the application's number.
     only: bool,
 }
 

@@ -10,10 +10,10 @@ use weir_coord::seal::Key;
 
 /// The rate before the first report.
 pub(crate) const FIRST_RATE: Rate = Rate::from_bits_per_sec(500_000);
-/// The most that a flow ever sends, unless it is told otherwise.
+/// The default maximum rate of a flow.
 pub(crate) const MOST_RATE: Rate = Rate::from_mbit_per_sec(1000);
 
-/// The part that a flow has in an application.
+/// How a flow takes part in an application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coordination {
@@ -21,26 +21,28 @@ pub struct Coordination {
     #[serde(deserialize_with = "application")]
     #[schemars(range(max = 31))]
     pub application: u8,
-    /// How the application's flows split what it may send.
+    /// How the application's flows split its total rate.
     #[serde(default = "equal")]
     pub scheme: scheme::Config,
-    /// The general-purpose address (0 to 249) at which its flows write their numbers for the scheme.
+    /// The general-purpose address (0 to 249) of the aggregation point at which the application's flows write their numbers for the
+    /// scheme.
     #[serde(default, deserialize_with = "address")]
     #[schemars(range(max = 249))]
     pub address: u8,
     /// The rate before the first report.
     #[serde(default = "first_rate")]
     pub rate: Rate,
-    /// The most that the flow ever sends, whatever is reported.
+    /// The maximum rate of the flow, whatever is reported.
     #[serde(default = "most_rate")]
     pub max_rate: Rate,
-    /// Whether the flow says, while it has data, that it is urgent: the scheme `priority` then gives it what others do not keep.
+    /// Whether the flow declares itself urgent while it has data. The scheme `priority` then gives it the rate that non-urgent flows give
+    /// up.
     #[serde(default)]
     pub urgent: bool,
 }
 
 impl Coordination {
-    /// A flow of this application (0 to 31), with the defaults of a lab.
+    /// A flow of this application (0 to 31) with default parameters.
     pub fn of(application: u8) -> Coordination {
         Coordination {
             application,
@@ -53,19 +55,19 @@ impl Coordination {
     }
 }
 
-/// Who the endpoint of a flow is.
+/// What identifies the endpoint of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {
     /// The flow's number, 0 to 127.
     pub flow: u8,
-    /// Key that is shared with the aggregation point.
+    /// Key that is shared with the aggregation point; `None` without authentication.
     pub key: Option<Key>,
     /// A number that grows with each restart of the endpoint.
     pub epoch: u32,
 }
 
 impl Identity {
-    /// That of a lab's flow of this number: a header has room for 128.
+    /// The identity of a lab's flow with this number, modulo 128: a header has room for 128 flows.
     pub(crate) fn in_lab(flow: u64) -> Identity {
         Identity { flow: (flow % FLOWS as u64) as u8, key: None, epoch: 0 }
     }
@@ -81,7 +83,7 @@ pub(crate) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, 
     within(deserializer, 0..=249)
 }
 
-/// The scheme unless another one is named.
+/// The default scheme.
 pub(crate) fn equal() -> scheme::Config {
     scheme::Config::Equal(Default::default())
 }

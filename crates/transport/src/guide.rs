@@ -1,7 +1,7 @@
 //! What a flow's rate and send buffer follow: the reports of its aggregation point, or a fixed rate.
 //!
-//! A flow to which no report has come for four round trips, or the time of two packets, halves its rate, and again after as long.
-//! Whatever is reported, the rate stays below a maximum of the flow's own.
+//! A flow that receives no report for four round trips, or for the time of two packets if that is longer, halves its rate, and halves it
+//! again after each further such time. The rate never exceeds the flow's own maximum.
 
 use crate::coordination::{Coordination, Identity};
 use weir_base::{Bytes, Rate, Span, Time};
@@ -11,19 +11,20 @@ use weir_coord::endpoint::{self, Endpoint};
 use weir_coord::header::{Flags, Prefix, Version};
 use weir_coord::scheme::{self, Own, Scheme, Shares};
 
-/// Round trips without a report after which the rate is halved, and full packets, which a slow sender sends less often than that (RFC
-/// 5348, section 4.3).
+/// The rate is halved after this many round trips without a report, or after the time that this many bytes take at the present rate if
+/// that is longer: a slow sender sends less than a packet in a round trip (RFC 5348, section 4.3).
 const PATIENCE_RTTS: u64 = 4;
 const PATIENCE_PACKETS: Bytes = Bytes::new(2 * 1500);
-/// A round trip before one was reported.
+/// The RTT that is assumed before one is reported.
 const UNKNOWN_RTT: Span = Span::from_millis(250);
 /// The least rate: a packet of 1,500 bytes in 64 s (RFC 5348, `t_mbi`).
 const LEAST_RATE: u64 = 1500 * 8 / 64;
 /// The least send buffer in packets: one that is sent and one that waits.
 const LEAST_BUFFER: u64 = 2;
-/// A silent endpoint says what it has to say this often; what an aggregation point keeps lasts a few seconds.
+/// An endpoint with nothing to send refreshes its state at the aggregation point this often: the aggregation point forgets it after a few
+/// seconds.
 const REFRESH: Span = Span::from_secs(1);
-/// Bytes in a second for each unit of a bandwidth cell.
+/// Unit of a bandwidth cell: bytes per second.
 const KIB: u64 = 1024;
 
 /// The rate of a flow.
@@ -35,20 +36,20 @@ pub(crate) struct Guide {
     reports: Option<Reports>,
 }
 
-/// What comes from an aggregation point.
+/// The endpoint at the aggregation point, and what was reported to it.
 #[derive(Debug)]
 struct Reports {
     endpoint: Endpoint,
     scheme: scheme::Config,
     address: u8,
     buffer_by_flowshare: bool,
-    /// Cells: rate of a flowshare, number of flows, own number and sum.
+    /// Cells: rate of a flowshare, number of flows, the flow's own number for the scheme, and the sum of all flows' numbers.
     cells: [Cell; 4],
     flowshare: Option<Rate>,
     rtt: Option<Span>,
     /// When the rate is halved.
     starves: Time,
-    /// When a packet of its own is due, if none leaves before.
+    /// When a packet that only asks for reports is due, if no other packet leaves before.
     refresh: Time,
 }
 
@@ -60,7 +61,7 @@ impl Guide {
         Guide { rate, max_rate: rate, urgent: false, reports: None }
     }
 
-    /// The guide of this flow of an application. `protocol` is its transport's number, which aggregation points do not look at.
+    /// The guide of a flow of an application. `protocol` is the transport's protocol number; aggregation points ignore it.
     pub(crate) fn new(coordination: &Coordination, protocol: u8, identity: &Identity) -> Guide {
         let Coordination { application, rate, max_rate, urgent, address, .. } = *coordination;
         let Identity { flow, key, epoch } = *identity;
@@ -68,7 +69,7 @@ impl Guide {
         let scheme = coordination.scheme.clone();
         let [flowshare, flows, ..] = cells;
         let identity = endpoint::Identity { application, flow, protocol, key, epoch };
-        // A scheme without numbers needs no more than a packet reports.
+        // A scheme without numbers needs two cells of the four.
         let endpoint = match scheme.number(&Own::default()) {
             None => Endpoint::new(identity, Version::One, &[flowshare, flows, RTT]),
             Some(_) => Endpoint::new(identity, Version::One, &[&cells[..], &[RTT]].concat()),
@@ -87,7 +88,7 @@ impl Guide {
         Guide { rate: rate.min(max_rate), max_rate, urgent, reports: Some(reports) }
     }
 
-    /// The same with a send buffer that is sized by the rate of a flowshare, as equation 6.2 is printed, and not by the flow's own rate.
+    /// Sizes the send buffer by the rate of a flowshare, as equation 6.2 is printed, instead of the flow's own rate.
     pub(crate) fn with_buffer_by_flowshare(mut self) -> Guide {
         self.reports.iter_mut().for_each(|reports| reports.buffer_by_flowshare = true);
         self
@@ -103,17 +104,17 @@ impl Guide {
         self.rate
     }
 
-    /// Bytes that stand before the transport's header in a packet.
+    /// Length of the CP header in bytes; 0 for a flow at a fixed rate.
     pub(crate) fn header_length(&self) -> usize {
         self.reports.as_ref().map_or(0, |reports| reports.endpoint.header_length())
     }
 
-    /// Begins a packet that leaves: appends the CP header, which tells what the flow says of itself.
+    /// Appends the CP header of a packet that leaves. The header carries `own`, the flow's state.
     pub(crate) fn begin(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) {
         self.append(own, Flags::default(), to, now);
     }
 
-    /// Writes the CP header of a packet that leaves over its first bytes.
+    /// Overwrites the first bytes of a packet that leaves with its CP header.
     pub(crate) fn write(&mut self, own: &Own, packet: &mut [u8], now: Time) {
         self.put(own, Flags::default(), packet, now);
     }
@@ -136,7 +137,8 @@ impl Guide {
         }
     }
 
-    /// A packet that asks the aggregation point for reports and goes no further, if one is due: nothing else has left for long.
+    /// Appends a packet that asks the aggregation point for reports and goes no further, if no packet has left for [`REFRESH`]. Returns
+    /// whether it did.
     pub(crate) fn refresh(&mut self, own: &Own, to: &mut Vec<u8>, now: Time) -> bool {
         let due = self.reports.as_ref().is_some_and(|reports| reports.refresh <= now);
         if due {
@@ -145,8 +147,8 @@ impl Guide {
         due
     }
 
-    /// Takes the CP header of a packet that arrived and returns its length; `None` if the packet is not for this flow, or if its header is longer or
-    /// shorter than those that leave.
+    /// Reads the CP header of a packet that arrived and returns its length. `None` if the packet is not for this flow, or if its header
+    /// differs in length from those of this flow.
     pub(crate) fn takes(&mut self, packet: &[u8], now: Time) -> Option<usize> {
         let length = self.header_length();
         if self.reports.is_some() && Prefix::read(packet).ok()?.version.length() != length {
@@ -155,7 +157,7 @@ impl Guide {
         self.open(packet, now).map(|_| length)
     }
 
-    /// Takes the CP header off a packet that arrived; `None` if the packet is not for this flow.
+    /// Reads the CP header of a packet that arrived and returns what follows it. `None` if the packet is not for this flow.
     pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
         let Some(reports) = &mut self.reports else { return Some(packet) };
         let length = reports.endpoint.open(packet, |_, _| {}).ok()?;
@@ -166,7 +168,8 @@ impl Guide {
         packet.get(length..)
     }
 
-    /// How many bytes may be written and not acknowledged, for packets of this length.
+    /// Size of the send buffer: bytes that may be written but not acknowledged, for packets of this length in bytes. `rtt` is the
+    /// transport's own measurement, which is used until an RTT is reported.
     pub(crate) fn send_buffer(&self, packet: u32, rtt: Option<Span>) -> Bytes {
         let reports = self.reports.as_ref();
         let by = reports.filter(|c| c.buffer_by_flowshare).and_then(|c| c.flowshare).unwrap_or(self.rate);
@@ -202,7 +205,7 @@ impl Reports {
         (self.rtt.unwrap_or(UNKNOWN_RTT) * PATIENCE_RTTS).max(rate.time_to_send(PATIENCE_PACKETS))
     }
 
-    /// The rate that the reports so far give; `None` before there is an estimate.
+    /// The rate by the scheme and the reports so far; `None` before a flowshare is reported.
     fn reported(&mut self) -> Option<Rate> {
         let value = |cell| self.endpoint.value(cell).filter(|value| *value > 0);
         let [flowshare, flows, own, sum] = self.cells;

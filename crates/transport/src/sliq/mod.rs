@@ -1,9 +1,9 @@
-//! SLIQ, the transport between overlay nodes of the GNAT report (section 3): streams over lossy paths, each with its own
-//! reliability, one of which keeps a deadline with a given probability.
+//! SLIQ, the transport between overlay nodes of the GNAT report (section 3): streams over lossy paths. Each stream has its own
+//! reliability; a stream may have a deadline, which it keeps with a given probability.
 //!
-//! Every packet has a number of its own, of which acknowledgements tell in ranges; a retransmission is a new packet. Several congestion
-//! controllers may share a connection: the first that may send takes a packet, and alone is told of its fate. docs/sliq.md says what
-//! is there and what is not.
+//! Every packet has its own number, and acknowledgements list ranges of these numbers; a retransmission is a new packet. Several
+//! congestion controllers may share a connection: the first one that may send takes a packet, and only that one learns its fate.
+//! docs/sliq.md says what is implemented and what is not.
 
 mod acks;
 pub mod aec;
@@ -47,12 +47,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use shared::Handle;
 use weir_base::{Bytes, Random, Span};
 
-/// A connection of which nothing is heard is over after this long. The study has no such timeout.
+/// A connection ends when nothing was heard from the peer for this long. The study has no such timeout.
 const IDLE: Span = Span::from_secs(300);
 /// The lowest priority (the GNAT software).
 const LOWEST_PRIORITY: u8 = 7;
 
-/// Streams of a connection (the GNAT software).
+/// Maximum number of streams of a connection (the GNAT software).
 pub const MOST_STREAMS: usize = 32;
 
 /// Parameters of SLIQ. The controller is the group's `cc`.
@@ -62,50 +62,51 @@ pub struct Parameters {
     /// How the flow's stream is delivered.
     #[serde(deserialize_with = "stream")]
     pub stream: StreamParameters,
-    /// A second controller, which takes what the group's `cc` may not send. One that fills buffers is suspended while a stream with
-    /// a deadline needs it.
+    /// A second controller, which takes the packets that the group's `cc` may not send. A controller that fills buffers is suspended while
+    /// a stream with a deadline needs it.
     pub second: Option<weir_control::Config>,
-    /// The application in which the connection takes part as one flow: packets then leave at the rate that aggregation points report, and
-    /// there is no controller.
+    /// The application of the Coordination Protocol in which the connection takes part as one flow. Packets then leave at the rate that
+    /// aggregation points report, without a congestion controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordination: Option<Coordination>,
-    /// The connection that the flow's stream belongs to. Flows that name the same one, between the same hosts, are streams of one
+    /// Name of the connection that the flow's stream belongs to. Flows with the same name, between the same hosts, are streams of one
     /// connection.
     pub connection: Option<String>,
-    /// A packet leaves when nothing was heard for so long; by default none does.
+    /// A keepalive packet is sent after this time without a packet from the peer; by default, never.
     pub keepalive: Option<Span>,
-    /// The connection is over when nothing was heard for so long and nothing waits to be acknowledged.
+    /// The connection ends after this time without a packet from the peer, if all data is acknowledged.
     pub idle: Span,
     /// Whether packets are encrypted and authenticated.
     pub seal: SealName,
-    /// Whether packets begin with a payload of 1,200 bytes and grow to what the path is found to carry, and shrink when it no longer does
-    /// (RFC 8899). By default they are as long as the lab's links allow.
+    /// Whether packets begin with a UDP payload of 1,200 bytes, grow to the size that the path is found to carry, and shrink when it no
+    /// longer carries that size (RFC 8899). By default packets are as long as the lab's links allow.
     pub search_mtu: bool,
-    /// Whether pairs of packets measure the path's rate at the beginning, to which windows then open.
+    /// Whether packet pairs measure the path's rate at the start of a connection; congestion windows then open to that rate.
     pub fast_start: FastStart,
 }
 
-/// When a connection begins with pairs of packets that measure the path's rate.
+/// When a connection begins with packet pairs that measure the path's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastStart {
     /// Never: windows grow by slow start.
     Never,
-    /// For controllers that keep queues short (Copa), where the first round trip is longer than 50 ms (the GNAT software).
+    /// For controllers that keep queues short (Copa), if the first round trip is longer than 50 ms (the GNAT software).
     #[default]
     Long,
     /// For all controllers that have a slow start, over any path.
     Always,
 }
 
-/// How packets are protected against others on their way.
+/// How packets are protected against eavesdropping and forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SealName {
     /// Not at all.
     #[default]
     None,
-    /// By keys that a handshake of the Noise protocol agrees on. On the simulator packets have the length of sealed ones.
+    /// Encrypted and authenticated with keys from a handshake of the Noise protocol. On the simulator packets are not encrypted but have
+    /// the length of sealed ones.
     Noise,
 }
 
@@ -129,25 +130,25 @@ impl Default for Parameters {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StreamParameters {
-    /// What is done about losses.
+    /// How losses are repaired.
     pub delivery: DeliveryName,
-    /// With `arq-fec`: by when a packet is to be delivered, from its hand-over.
+    /// With `arq-fec`: the time within which a packet is to be delivered, from when it is written; at most 60 s.
     pub deadline: Option<Span>,
-    /// With `arq-fec`: the share of packets to be delivered by then.
+    /// With `arq-fec`: the share of packets to be delivered within the deadline, 0.5 to 0.9999.
     #[serde(deserialize_with = "target")]
     #[schemars(range(min = 0.5, max = 0.9999))]
     pub target: f64,
-    /// With `semi-reliable`: how often a packet is retransmitted.
+    /// With `semi-reliable`: maximum number of retransmissions of a packet.
     pub limit: u32,
-    /// Whether it is read in order; by default streams are and datagrams are not.
+    /// In which order the stream is read; by default, byte streams as `written` and datagrams in `any` order.
     pub order: Option<Order>,
-    /// Which stream of a connection is sent first: 0 before 1, and so on to 7. Streams of the same priority take turns.
+    /// Priority among the streams of a connection: 0 is sent first, 7 last. Streams of the same priority take turns.
     #[serde(deserialize_with = "priority")]
     #[schemars(range(max = 7))]
     pub priority: u8,
-    /// How much may wait to be sent for the first time.
+    /// Size of the send queue: bytes that may wait for their first transmission.
     pub queue: Bytes,
-    /// Which datagrams are lost at the host when the queue is full.
+    /// Which datagrams are dropped at the sender when the queue is full.
     pub drop: Drop,
 }
 
@@ -166,15 +167,15 @@ impl Default for StreamParameters {
     }
 }
 
-/// What is done about losses.
+/// How losses are repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryName {
-    /// What is lost is retransmitted until it arrives.
+    /// Lost packets are retransmitted until they arrive.
     Reliable,
-    /// Nothing.
+    /// Lost packets are not repaired.
     BestEffort,
-    /// What is lost is retransmitted a few times.
+    /// Lost packets are retransmitted up to `limit` times.
     SemiReliable,
     /// Retransmissions and repair packets, so that a deadline is kept with a given probability.
     ArqFec,
@@ -190,17 +191,17 @@ pub enum Order {
     Any,
 }
 
-/// Which datagrams are lost when too many wait to be sent.
+/// Which datagrams are dropped when the send queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drop {
-    /// The one that is written.
+    /// The datagram that is being written.
     Newest,
-    /// Those that have waited longest.
+    /// The datagrams that have waited longest.
     Oldest,
 }
 
-/// What is done about losses, with what that needs to know.
+/// How losses are repaired, with the parameters that this takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Delivery {
     BestEffort,
@@ -233,7 +234,7 @@ fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> 
     }
 }
 
-/// Reads a stream's parameters and sees to it that a deadline and `arq-fec` come together.
+/// Reads a stream's parameters. A deadline without `arq-fec`, and `arq-fec` without a deadline, are errors.
 fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters, D::Error> {
     let stream = StreamParameters::deserialize(deserializer)?;
     match (stream.delivery, stream.deadline) {
@@ -256,7 +257,7 @@ impl Parameters {
     }
 }
 
-/// The number of a flow's connection: two ends agree on it since both are made for the same flow.
+/// The number of a flow's connection, below 2^24. Both ends derive the same number, since both are made for the same flow.
 fn number(setup: &Setup<'_>) -> u32 {
     (Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff) as u32
 }
