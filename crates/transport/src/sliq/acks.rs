@@ -1,27 +1,27 @@
-//! The receiver's side of acknowledgements: which packets have arrived, and when to tell.
+//! The receiver's side of acknowledgements: which packets have arrived, and when to send an acknowledgement.
 
 use super::wire::{Ack, MOST_RANGES};
 use weir_base::{Span, Time};
 
-/// An acknowledgement waits for a second packet for so long (the GNAT software).
+/// An acknowledgement waits for a second packet at most this long (the GNAT software).
 const DELAY: Span = Span::from_millis(40);
-/// After a gap closes, so many packets are acknowledged at once (the GNAT software).
+/// Number of packets that are acknowledged at once after a gap has closed (the GNAT software).
 const EXTRA: u8 = 3;
-/// Where packets are lost, the acknowledgement of one that is to be acknowledged at once is repeated after this long unless another has left: a
-/// plan's next round waits for it. Short against a round, and long enough for a burst of losses to be over.
+/// While packets are missing, a prompt acknowledgement is repeated after this time unless another one has left: the sender's next round
+/// waits for it. This is short against a round, and long enough for a burst of losses to end.
 const AGAIN: Span = Span::from_millis(2);
-/// Ranges of numbers that are remembered. Packets with lower numbers than the oldest count as duplicates.
+/// Maximum number of ranges that are remembered. Packets below the lowest of them count as duplicates.
 const REMEMBERED: usize = 4 * MOST_RANGES;
 
 /// The packets that have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Acks {
-    /// First and last numbers of what has arrived in a row, lowest first.
+    /// First and last number of each run of packets that have arrived, lowest first.
     ranges: Vec<(u64, u64)>,
     received: u32,
-    /// The newest packet's difference of arrival and sending, and when it arrived.
+    /// The newest packet's difference of arrival and sending time in microseconds (modulo 2^32), and when it arrived.
     newest: (u32, Time),
-    /// When an acknowledgement is due, if packets wait for one, and how many do.
+    /// When an acknowledgement is due, `None` if no packet waits for one; and how many packets wait.
     due: Option<Time>,
     waiting: u8,
     extra: u8,
@@ -35,9 +35,10 @@ impl Acks {
         self.ranges.last().map(|(_, last)| *last)
     }
 
-    /// A packet has arrived with this difference. Answers `false` for a duplicate, and for one too old to tell.
+    /// Records a packet that has arrived, with its difference of arrival and sending time. Returns `false` for a duplicate, and for a
+    /// packet too old to tell whether it is one.
     pub(crate) fn take(&mut self, number: u64, difference: u32, now: Time) -> bool {
-        // Nearly always the number follows the last, or stands alone above it.
+        // Nearly always the number follows the highest one, or is above it with a gap.
         let at = self.ranges.partition_point(|(_, last)| *last < number);
         if self.ranges.get(at).is_some_and(|(first, _)| *first <= number) {
             return false;
@@ -65,7 +66,7 @@ impl Acks {
         true
     }
 
-    /// The packet that arrived last is to be acknowledged; `prompt` says at once.
+    /// The packet that arrived last is to be acknowledged, at once if `prompt`.
     pub(crate) fn ask(&mut self, prompt: bool, now: Time) {
         self.waiting = self.waiting.saturating_add(1);
         self.repeat |= prompt && self.ranges.len() > 1;
@@ -80,7 +81,7 @@ impl Acks {
         self.due.unwrap_or(Time::NEVER)
     }
 
-    /// The acknowledgement, which now leaves; `None` before anything has arrived.
+    /// The acknowledgement, which leaves now; `None` before any packet has arrived.
     pub(crate) fn tell(&mut self, now: Time) -> Option<Ack> {
         let (_, largest) = *self.ranges.last()?;
         self.due = std::mem::take(&mut self.repeat).then(|| now + AGAIN);
@@ -91,7 +92,7 @@ impl Acks {
         let mut next = 0;
         for (at, (first, last)) in self.ranges.iter().rev().enumerate() {
             let Ok(before) = u16::try_from(last - first) else {
-                // The rest of a long row has been told before, as have those below it.
+                // The rest of a run longer than a range can express was acknowledged before, and so were the ranges below it.
                 match at {
                     0 => ack.set_first(u16::MAX),
                     _ => drop(ack.push((next - last - 1).min(u16::MAX.into()) as u16, u16::MAX)),

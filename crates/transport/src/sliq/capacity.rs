@@ -1,33 +1,33 @@
-//! How much the path carries: the highest rate at which bytes were delivered over the last second. A rate that was limited by what
-//! the application had to send raises the estimate, but keeps no higher one from growing old.
+//! The path's capacity: the highest rate at which bytes were delivered over the last second. A rate that was limited by the application
+//! raises the estimate, but does not replace a higher one or keep it valid for longer.
 
 use weir_base::{Bytes, Rate, Span, Time};
 
-/// A measurement lasts for a smoothed RTT, but no less and no more than this: two of the longest fit into what counts.
+/// A measurement lasts for a smoothed RTT within these limits. Two of the longest fit into the time for which measurements count.
 const LEAST: Span = Span::from_millis(50);
 const MOST: Span = Span::from_millis(500);
 /// Measurements count for this long, so that a step down is followed within that time.
 const COUNTS_FOR: Span = Span::from_secs(1);
-/// Measurements that are remembered: as many as fit into that time.
+/// Measurements that are remembered: as many of the shortest as fit into that time.
 const REMEMBERED: usize = 20;
 
 /// An estimate of a path's rate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Capacity {
-    /// When this measurement began, what was delivered since, and whether the path was what limited it.
+    /// When this measurement began, the bytes delivered since, and whether the path limited the rate.
     from: Option<Time>,
     bytes: u64,
     limited: bool,
     measured: [(Time, Rate); REMEMBERED],
     next: usize,
-    /// What to answer while nothing new is measured.
+    /// The estimate while no measurement is recent.
     last: Option<Rate>,
 }
 
 impl Capacity {
-    /// So many bytes were delivered, headers included; `limited` says that more was waiting for the path.
+    /// Records that `bytes` were delivered, headers included. `limited`: more data was waiting for the path.
     pub(crate) fn delivered(&mut self, bytes: u64, limited: bool, srtt: Span, now: Time) {
-        // Packets of the connection itself are no measure: a rate of zero would let nothing leave again.
+        // Control packets carry no data and are no measurement: a rate of zero would stop the sender for good.
         if bytes == 0 {
             return;
         }
@@ -51,7 +51,7 @@ impl Capacity {
         (self.from, self.bytes, self.limited) = (Some(now), 0, false);
     }
 
-    /// Nothing was delivered for a while that could have been: what comes next begins anew.
+    /// Nothing was delivered for a while, although data was sent: the next measurement begins anew.
     pub(crate) fn pause(&mut self) {
         (self.from, self.bytes, self.limited) = (None, 0, false);
     }

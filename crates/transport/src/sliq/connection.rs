@@ -1,4 +1,5 @@
-//! A connection: its state, and how it begins and ends. What arrives, what leaves and the [`crate::Endpoint`] that its driver sees are apart.
+//! A connection: its state, and how it begins and ends. Arrivals, departures and the [`crate::Endpoint`] that its driver sees have files
+//! of their own.
 
 mod arrive;
 mod coordinated;
@@ -34,54 +35,54 @@ use weir_base::{Ecn, Random, Span, Time};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
-/// The CP transport's number in the header.
+/// SLIQ's protocol number in the CP header.
 const PROTOCOL: u8 = 3;
-/// From this rate of loss on, each packet is acknowledged at once.
+/// Each packet is acknowledged at once from this rate of loss on.
 const HIGH_PER: f64 = 0.05;
-/// The peer acknowledged what was never sent, or sent what cannot be.
+/// Reason for a close: the peer acknowledged a packet that was never sent, or sent a frame that is not valid.
 const PROTOCOL_ERROR: u8 = 1;
-/// Nothing was heard for too long, or the connection is no more.
+/// Reason for a close: nothing was heard for too long, or the connection no longer exists.
 const GONE: u8 = 2;
-/// A first round trip beyond this is long (the GNAT software).
+/// A first round trip longer than this counts as long (the GNAT software).
 const LONG: Span = Span::from_millis(50);
-/// The application has ended the connection.
+/// Reason for a close: the application has ended the connection.
 #[cfg(feature = "seal")]
 const AS_WISHED: u8 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not opened, and nothing has come.
+    /// Not opened, and no packet has arrived.
     Closed,
-    /// A request to open was sent, or is to be.
+    /// A request to open was sent, or is to be sent.
     Opening,
     Open,
-    /// It is over: by an error of the peer, or because nobody answered.
+    /// The connection is over: by a close, by an error of the peer, or because the peer did not answer.
     Over,
 }
 
 /// One end of a connection.
 pub(crate) struct Connection {
-    /// Its streams' parameters, and whether messages are written to them. Others are as the first.
+    /// Parameters of its streams, and whether each carries messages. Streams beyond these have the first one's parameters.
     streams: Vec<(StreamParameters, bool)>,
     keepalive: Option<Span>,
     idle: Span,
     /// The controllers, each with the codepoint of its packets.
     controllers: Vec<(weir_control::Config, Ecn)>,
     id: u32,
-    /// The codepoint of all packets, where the application has chosen one.
+    /// The codepoint of all packets, if the application has chosen one.
     ecn: Ecn,
     marks: Marks,
-    /// Bytes of a full segment, of one that every path carries, and of what stands around it in an IP packet.
+    /// In bytes: a full segment, a segment that every path carries, and the headers (and tag) around a segment in an IP packet.
     payload: u32,
     base: u32,
     overhead: u32,
-    /// The search for the largest packet, where it is not known.
+    /// The search for the largest packet; `None` if the size is known.
     mtu: Option<PathMtu>,
-    /// The measurement of the path's rate at the beginning: when there is one, and whether it is yet to begin.
+    /// The measurement of the path's rate at the start: when to make it, the measurement itself, and whether it is still to begin.
     fast_start: FastStart,
     train: Option<Train>,
     fresh: bool,
-    /// Bytes of the tag of sealed packets. The simulator encrypts nothing; there a tag is zeros.
+    /// Length of the tag of sealed packets. The simulator encrypts nothing; there a tag is zeros.
     tag: u32,
     random: Random,
     state: State,
@@ -95,10 +96,10 @@ pub(crate) struct Connection {
     teller: Teller,
     capacity: Capacity,
     outage: Outage,
-    /// What says at which rate packets leave, where that is not the controllers.
+    /// The reported rate at which packets leave; `None` where the controllers decide.
     coordinated: Option<Coordinated>,
     flights: Vec<Flight>,
-    /// Segments of all streams that the peer takes, and that it may send.
+    /// Segments of all streams together: what the peer accepts from this end, and what the peer may send.
     allowed: Allowed,
     granted: Granted,
     /// Segments of all streams that the peer has sent.
@@ -106,31 +107,32 @@ pub(crate) struct Connection {
     schedule: Schedule,
     outgoing: BTreeMap<u8, Outgoing>,
     incoming: BTreeMap<u8, Incoming>,
-    /// What is due, by time.
+    /// Timers; `Time::NEVER` if not set.
     timeout: Time,
     loss: Time,
     pace: Time,
     probe: Time,
     accept: bool,
-    /// The peer is to hear that the handshake has succeeded.
+    /// The peer is still to be told that the handshake has succeeded.
     greets: bool,
     goodbye: Option<u8>,
-    /// A number that the peer has sent and that is to go back, and one that has come back.
+    /// The number of the peer's challenge, which is to be sent back; and the number that the peer has sent back.
     challenged: Option<u64>,
     responded: Option<u64>,
     last_heard: Time,
-    /// The latest time that a call has told.
+    /// The latest time that a call has passed in.
     latest: Time,
-    /// When the newest packet left that asks whether the peer is there.
+    /// When the newest keepalive packet left.
     asked: Time,
     last_ack: Time,
     timeouts: u64,
-    /// What leaves: its beginning.
+    /// The first bytes of the packet that leaves.
     head: Vec<u8>,
     repair: Vec<u8>,
 }
 
-/// The codepoint of a controller's packets: what the lab says of the group's, and otherwise none unless the controller needs one.
+/// The codepoint of a controller's packets: the one that the lab sets for the group; otherwise the controller's own, if its ECN feedback
+/// is not classic.
 fn codepoint_of(cc: &weir_control::Config, setup: &Setup<'_>) -> Ecn {
     let (own, feedback) = cc.signals();
     match setup.settings {
@@ -147,7 +149,7 @@ fn codepoint_of(cc: &weir_control::Config, setup: &Setup<'_>) -> Ecn {
     }
 }
 
-/// What a segment carries in a packet of so much UDP payload.
+/// Payload of a full segment in a packet of this UDP payload, in bytes.
 fn payload_of(packet: u32, tag: u32) -> u32 {
     // A repair packet has a longer header than a part, and shorter segments (`Outgoing::room_of`).
     packet.saturating_sub((HEADER + PART_HEADER) as u32 + tag).max(1)
@@ -158,12 +160,12 @@ fn tag(parameters: &Parameters) -> u32 {
     if parameters.seal == SealName::Noise { TAG as u32 } else { 0 }
 }
 
-/// What the rate of a connection follows that takes part in an application.
+/// The guide of a connection that takes part in an application; `None` for others.
 pub(super) fn guide_of(coordination: Option<&Coordination>, identity: &Identity) -> Option<Guide> {
     Some(Guide::new(coordination?, PROTOCOL, identity))
 }
 
-/// Bytes of a full segment where IP packets are of at most `mtu`, and of what stands around it.
+/// Payload of a full segment if IP packets have at most `mtu` bytes, and the bytes of the headers around it.
 pub(super) fn full_packet(parameters: &Parameters, mtu: u32, ip_header: u32) -> (u32, u32) {
     let guide = guide_of(parameters.coordination.as_ref(), &Identity::in_lab(0));
     let cp = guide.map_or(0, |guide| guide.header_length() as u32);
@@ -174,7 +176,7 @@ pub(super) fn full_packet(parameters: &Parameters, mtu: u32, ip_header: u32) -> 
 }
 
 impl Connection {
-    /// One end of the connection with this number, below 2^24. `identity` is who it is where it takes part in an application.
+    /// One end of the connection with this number, below 2^24. `identity` is its identity if it takes part in an application.
     pub(crate) fn new(
         parameters: &Parameters,
         controllers: &[weir_control::Config],
@@ -185,7 +187,7 @@ impl Connection {
     ) -> Connection {
         let tag = tag(parameters);
         let guide = guide_of(parameters.coordination.as_ref(), identity);
-        // A CP header stands around packets as UDP's does.
+        // A CP header precedes each packet, as a UDP header does.
         let cp = guide.as_ref().map_or(0, |guide| guide.header_length() as u32);
         let around = setup.ip_header + UDP_HEADER + cp;
         let most = (setup.mtu.get() as u32).saturating_sub(around);
@@ -254,7 +256,7 @@ impl Connection {
         Some(self.outgoing.entry(id).or_insert_with(new))
     }
 
-    /// One more stream; answers its number, `None` where there are too many.
+    /// Adds a stream and returns its number; `None` if there are too many.
     pub(crate) fn add_stream(&mut self, parameters: &StreamParameters, datagrams: bool) -> Option<u8> {
         let id = self.streams.len();
         let room = id < MOST_STREAMS;
@@ -289,7 +291,7 @@ impl Connection {
         (self.train, self.fresh) = (None, true);
     }
 
-    /// Packets are as long as the path is known to carry.
+    /// Sets the length of packets to what the path is known to carry.
     fn cut(&mut self) {
         let Some(mtu) = &self.mtu else { return };
         self.payload = payload_of(mtu.carried(), self.tag);
@@ -298,12 +300,12 @@ impl Connection {
         self.outgoing.values_mut().for_each(|stream| stream.cut(payload));
     }
 
-    /// Begins to measure the path's rate, once its round trip is known and there is something to send.
+    /// Begins to measure the path's rate, if the round trip is known and there is data to send.
     fn begin_train(&mut self, now: Time) {
         let Some(rtt) = self.rtt.smoothed().filter(|_| self.fresh && !self.is_at_rest()) else { return };
         self.fresh = false;
         let measures = match self.fast_start {
-            // Windows do not open where there are none.
+            // A coordinated connection has no windows to open.
             _ if self.is_coordinated() => false,
             FastStart::Never => false,
             FastStart::Long => rtt > LONG && self.flights.iter().any(Flight::keeps_queues_short),
@@ -313,7 +315,7 @@ impl Connection {
         self.train = measures.then(|| Train::new(packet, rtt, now));
     }
 
-    /// Where the path's rate is measured, or will not be, windows open to it.
+    /// Opens windows to the path's rate, once the measurement is over.
     fn end_train(&mut self, now: Time) {
         let Some(train) = self.train.take_if(|train| train.is_over(now)) else { return };
         let headers = self.overhead - (HEADER + DATA_HEADER) as u32 - self.tag;
@@ -326,24 +328,24 @@ impl Connection {
         opens.for_each(|flight| flight.open_to(window));
     }
 
-    /// When the search for the largest packet has something to do: it needs a connection that is in use.
+    /// When the search for the largest packet has something to do; never while all data is acknowledged.
     fn searches_at(&self) -> Time {
         let mtu = self.mtu.as_ref().filter(|_| self.state == State::Open && !self.outage.is_on());
         mtu.filter(|_| !self.is_at_rest()).map_or(Time::NEVER, PathMtu::next_timer)
     }
 
-    /// How long after a packet has left it is a timeout if nothing was acknowledged.
+    /// The retransmission timeout: the time without an acknowledgement, after a packet has left.
     fn timeout_after(&self) -> Span {
-        // What the handshake took says little: on a slow link a full packet takes longer than its whole round trip.
+        // The handshake's RTT says little: on a slow link a full packet takes longer than the whole handshake.
         let known = self.flights.iter().any(|flight| flight.delivered() > 0);
-        // While nothing is heard a deadline passes.
+        // A stream with a deadline has no time for a long timeout.
         let fast = known
             && (self.flights.iter().any(Flight::wants_fast_timeout)
                 || self.outgoing.values().any(Outgoing::is_planned));
         if fast { self.rtt.fast_timeout() } else { self.rtt.timeout() }
     }
 
-    /// The ends have agreed by a handshake of their own, which took this time. `greets` says that the peer does not know yet.
+    /// The ends have agreed by a separate handshake with this RTT. `greets`: the peer does not know yet that it has succeeded.
     #[cfg(feature = "seal")]
     pub(crate) fn agreed(&mut self, rtt: Option<Span>, greets: bool, now: Time) {
         if matches!(self.state, State::Closed | State::Opening) {
@@ -355,7 +357,7 @@ impl Connection {
         }
     }
 
-    /// The application ends the connection; what is not acknowledged may be lost.
+    /// The application ends the connection. Data that is not acknowledged may be lost.
     #[cfg(feature = "seal")]
     pub(crate) fn end(&mut self) {
         if self.state != State::Over {
@@ -363,13 +365,13 @@ impl Connection {
         }
     }
 
-    /// The number that has come back since this was asked.
+    /// The number that the peer has sent back since the last call; `None` if there is none.
     #[cfg(feature = "seal")]
     pub(crate) fn take_response(&mut self) -> Option<u64> {
         self.responded.take()
     }
 
-    /// The peer is on another path: what was known of the one before means nothing, and what is under way counts as lost.
+    /// The peer is on another path: estimates of the old path are dropped, and packets in flight count as lost.
     #[cfg(feature = "seal")]
     pub(crate) fn begin_path(&mut self, now: Time) {
         if self.state == State::Open {
@@ -397,7 +399,7 @@ impl Connection {
         self.state == State::Over
     }
 
-    /// The connection is over: by what the peer did, or because it did nothing.
+    /// Ends the connection. With a `reason`, the peer is told.
     fn fail(&mut self, reason: Option<u8>) {
         (self.state, self.goodbye) = (State::Over, reason);
         self.opening.end();
@@ -411,7 +413,7 @@ impl Connection {
         self.outgoing.values().all(Outgoing::is_settled)
     }
 
-    /// When a packet is to ask whether the peer is there.
+    /// When the next keepalive packet is due.
     fn asks_at(&self) -> Time {
         match self.keepalive.filter(|_| self.state == State::Open && !self.outage.is_on()) {
             Some(keepalive) => self.last_heard.max(self.asked) + keepalive,
@@ -419,7 +421,7 @@ impl Connection {
         }
     }
 
-    /// When the connection is over unless something is heard before.
+    /// When the idle connection ends, unless a packet arrives before.
     fn ends_at(&self) -> Time {
         let counts = self.state == State::Open && self.is_at_rest();
         if counts { self.last_heard + self.idle } else { Time::NEVER }

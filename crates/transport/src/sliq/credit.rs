@@ -1,16 +1,16 @@
-//! Flow control: how many segments may be sent for the first time, by stream and for all streams together, so that a receiver that
-//! reads slowly holds no more than that many. Each segment counts once, whether it is read, given up, or ends the stream.
+//! Flow control: how many segments may be sent for the first time, per stream and for all streams together, so that a slow reader bounds
+//! what a receiver holds. Each segment counts once, whether it is read, given up, or ends the stream.
 //!
-//! Both ends know what may be sent before anything is told. The study has the first number, for a stream, and no second.
+//! Both ends know the initial windows without an exchange. The study has the window of a stream, but none for all streams.
 
 /// Segments of a stream that the receiver may hold (the GNAT software).
 pub(crate) const STREAM: u32 = 32_768;
 /// Segments of all streams of a connection together.
 pub(crate) const CONNECTION: u32 = 2 * STREAM;
-/// The peer is told when this part of a window is free that it does not know of.
+/// The peer is told a new limit when it has grown by this fraction (1/4) of the window.
 const TELL: u32 = 4;
 
-/// What the sender may still send.
+/// The sender's side: the limit that the peer has set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
     sent: u32,
@@ -32,7 +32,7 @@ impl Allowed {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// The peer allows so many in all. One that takes back what it has allowed is not heard.
+    /// The peer allows this many segments in all. A lower limit than before is ignored.
     pub(crate) fn raise(&mut self, limit: u32) {
         if limit.wrapping_sub(self.limit) as i32 > 0 {
             self.limit = limit;
@@ -40,7 +40,7 @@ impl Allowed {
     }
 }
 
-/// What the receiver allows.
+/// The receiver's side: the limit that it sets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Granted {
     window: u32,
@@ -53,12 +53,12 @@ impl Granted {
         Granted { window, consumed: 0, told: window }
     }
 
-    /// So many segments no longer take room.
+    /// This many segments no longer take up buffer space.
     pub(crate) fn consume(&mut self, segments: u32) {
         self.consumed = self.consumed.wrapping_add(segments);
     }
 
-    /// How many segments the peer may send in all, if it is to be told.
+    /// The new limit in segments, if the peer is to be told; it then counts as told.
     pub(crate) fn tell(&mut self) -> Option<u32> {
         let limit = self.consumed.wrapping_add(self.window);
         let due = limit.wrapping_sub(self.told) >= self.window / TELL;
@@ -68,12 +68,12 @@ impl Granted {
         })
     }
 
-    /// What the peer was told is lost.
+    /// The packet with the last limit is lost: the peer is told again.
     pub(crate) fn tell_again(&mut self) {
         self.told = self.told.wrapping_sub(self.window / TELL);
     }
 
-    /// Whether the peer may have sent so many.
+    /// Whether the peer was allowed to send this many segments in all.
     pub(crate) fn covers(&self, segments: u32) -> bool {
         self.consumed.wrapping_add(self.window).wrapping_sub(segments) as i32 >= 0
     }

@@ -1,35 +1,35 @@
-//! One-way delay without synchronised clocks. Each packet carries its sender's time; its arrival less that is the delay and how far
-//! the clocks are apart. Of both directions together the clocks cancel out: the smallest differences add up to the smallest round
-//! trip. Half of that is taken for the smallest delay of each way; what a packet needs beyond the smallest difference is on top.
+//! One-way delay without synchronised clocks. Each packet carries its sender's time; arrival time minus sending time is the delay plus the
+//! offset of the clocks. In the sum over both directions the offsets cancel: the smallest differences add up to the smallest round trip.
+//! Half of that counts as the smallest delay of each direction; a packet's excess over the smallest difference is added.
 
 use weir_base::{Span, Time, WindowedMax};
 
-/// A period over which the smallest difference is looked for: this long at least, and so many packets (the GNAT software).
+/// A period for the search of the smallest difference lasts at least this long and this many packets (the GNAT software).
 const PERIOD: Span = Span::from_secs(10);
 const SAMPLES: u32 = 1000;
-/// Over how long the largest delay is looked for.
+/// Window of the maximum of the delay.
 const LARGEST_OVER: Span = Span::from_secs(2);
 
-/// The difference of arrival and sending of one direction, in microseconds modulo 2^32.
+/// The difference of arrival and sending time in one direction, in microseconds modulo 2^32.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Difference {
     smallest: Option<u32>,
-    /// The smallest of this period, its samples and its beginning.
+    /// This period: the smallest difference, the number of samples, and when it began.
     period: Option<(u32, u32, Time)>,
 }
 
-/// Whether `a` is below `b`, where they wrap round.
+/// Whether `a` is below `b`, modulo 2^32.
 fn below(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 impl Difference {
-    /// The smallest; `None` before the first.
+    /// The smallest difference; `None` before the first sample.
     pub(crate) fn smallest(&self) -> Option<u32> {
         self.smallest
     }
 
-    /// Takes one; answers how far it is above the smallest.
+    /// Takes a sample; returns its excess over the smallest.
     pub(crate) fn take(&mut self, difference: u32, now: Time) -> Span {
         let (least, samples, begin) = self.period.unwrap_or((difference, 0, now));
         let (least, samples) = (if below(difference, least) { difference } else { least }, samples + 1);
@@ -46,7 +46,7 @@ impl Difference {
     }
 }
 
-/// The delay of the way to the peer.
+/// The one-way delay to the peer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Delay {
     there: Difference,
@@ -56,7 +56,7 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// A packet of the peer has arrived with this difference; it tells what difference ours had.
+    /// A packet of the peer has arrived with the difference `back`; it reports the difference `there` of a packet of this end.
     pub(crate) fn take(&mut self, there: u32, back: u32, now: Time) {
         self.back.take(back, now);
         let excess = self.there.take(there, now);

@@ -1,15 +1,15 @@
-//! Time to go: by when a segment of a stream with a deadline is to be delivered. Packets carry that by their sender's clock, beside the time at
-//! which they left; what is between the two is the time to go that waiting at the sender has left. The receiver takes off the way (one-way delay).
+//! Due times: when a segment of a stream with a deadline is to be delivered. A packet carries the due time and the time at which it left,
+//! both by its sender's clock; their difference is the time that is left when it leaves. The receiver subtracts the one-way delay.
 //!
-//! The GNAT software carries the time that is left, and a repair packet one for each of its segments. As a time by the sender's clock it is the
-//! same in each packet of a segment, and stands in what repair packets are made of.
+//! The GNAT software carries the time that is left, and a repair packet one such time per segment. A due time by the sender's clock is the
+//! same in each packet of a segment, so repair packets can cover it.
 
 use super::delay::Difference;
 use weir_base::{Span, Time};
 
-/// The longest deadline. A packet with more to go is none.
+/// The longest deadline. A packet with more time left is not valid.
 pub(crate) const LONGEST: Span = Span::from_secs(60);
-/// What is later than this is told to be as late as this: clocks of 32 bits wrap round after 71 minutes.
+/// Segments later than this (in microseconds) are sent as late as this: clocks of 32 bits wrap after 71 minutes.
 const LATEST: u32 = 1_000_000_000;
 
 /// A clock's microseconds, as packets carry them.
@@ -17,28 +17,28 @@ pub(crate) fn micros(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
 
-/// What a packet that leaves now tells of a segment that is due then.
+/// The due time that a packet that leaves now carries, for a segment due at `due`.
 pub(crate) fn told(due: u32, now: Time) -> u32 {
     let now = micros(now);
     if (due.wrapping_sub(now) as i32) < -(LATEST as i32) { now.wrapping_sub(LATEST) } else { due }
 }
 
-/// Whether a packet that left then may tell so.
+/// Whether a packet that left at `left` may carry this due time; `None` is always valid.
 pub(crate) fn is_in_range(due: Option<u32>, left: u32) -> bool {
     let longest = LONGEST.as_micros() as i32;
     due.is_none_or(|due| due.wrapping_sub(left) as i32 <= longest)
 }
 
-/// The peer's clock, as far as it is known at this end.
+/// The offset of the peer's clock, as far as this end knows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PeerClock {
     differences: Difference,
-    /// The smallest round trip, as the peer tells.
+    /// The smallest round trip in microseconds that the peer has told.
     round_trip: Option<u32>,
 }
 
 impl PeerClock {
-    /// A packet has arrived with this difference of arrival and sending.
+    /// A packet has arrived with this difference of arrival and sending time.
     pub(crate) fn heard(&mut self, difference: u32, now: Time) {
         self.differences.take(difference, now);
     }
@@ -48,8 +48,9 @@ impl PeerClock {
         self.round_trip = Some(round_trip);
     }
 
-    /// What is due then by the peer's clock, by ours, of which it is now this time. Half of the smallest round trip is taken for the smallest
-    /// delay of the way here, so it is wrong by as much as the ways differ, halved. `None` before the round trip is known.
+    /// Converts a due time by the peer's clock to this end's clock, at which it is `now`. Half of the smallest round trip counts as the
+    /// smallest delay to this end, so the error is half of the difference of the two directions' delays. `None` before the round trip is
+    /// known.
     pub(crate) fn due(&self, due: u32, now: Time) -> Option<Time> {
         let offset = self.differences.smallest()?.wrapping_sub(self.round_trip? / 2);
         let to_go = due.wrapping_add(offset).wrapping_sub(micros(now)) as i32;
@@ -58,18 +59,18 @@ impl PeerClock {
     }
 }
 
-/// What this end tells of its round trip, for its peer to know how long the way there is.
+/// The round trip that this end has told its peer, which needs it to know the one-way delay.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Teller {
     told: Option<(u32, Time)>,
 }
 
-/// It is told again when it has changed by more than this part of it, and not sooner than this after the last time.
+/// The round trip is told again when it has changed by more than 1/16, and at least this time after the last.
 const CHANGE: u32 = 16;
 const PAUSE: Span = Span::from_millis(100);
 
 impl Teller {
-    /// What is to be told of a smallest round trip of so much, if anything; it counts as told.
+    /// The round trip in microseconds to tell the peer, `None` if the peer knows it well enough; it then counts as told.
     pub(crate) fn tell(&mut self, round_trip: Span, now: Time) -> Option<u32> {
         let round_trip = round_trip.as_micros() as u32;
         let due = self.told.is_none_or(|(before, at)| {
@@ -81,7 +82,7 @@ impl Teller {
         })
     }
 
-    /// What was told is lost.
+    /// The packet that told it is lost.
     pub(crate) fn tell_again(&mut self) {
         self.told = None;
     }

@@ -1,5 +1,5 @@
-//! What one congestion controller has under way: its window, its pacing, the phase it is in. A connection may have several; each is
-//! told of its own packets alone. Where an aggregation point reports the rate, there is one flight without a controller.
+//! The packets that one congestion controller has in flight, its window, its pacing and its phase. A connection may have several
+//! controllers; each is told only of its own packets. If an aggregation point reports the rate, there is one flight without a controller.
 
 mod control;
 mod news;
@@ -15,17 +15,17 @@ use weir_control::{
     Ack, Congestion, Delivered, Phase, RateSample, Recovery, Restart, RttSample, Sent, Signal, Start, Timeout,
 };
 
-/// Pacing where the controller gives no rate, in percent of window over RTT: below half of the slow-start threshold, and beyond
-/// (Linux `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`, as in the GNAT software).
+/// Pacing rate if the controller gives none, in percent of window over RTT: below half of the slow-start threshold, and above it (Linux
+/// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`, as in the GNAT software).
 const SLOW_START_PACE: u64 = 200;
 const PACE: u64 = 120;
-/// A packet may leave so much before the pacer's time, and a sender that is late by no more than this makes up for it; one that is
-/// later was idle (the GNAT software).
+/// A packet may leave this much before the pacer's time. A sender that is late by at most the second span catches up; a later one counts
+/// as idle (the GNAT software).
 const EARLY: Span = Span::from_millis(1);
 const LATE: Span = Span::from_millis(10);
-/// Below this window, in packets, one that keeps queues short asks for fast retransmission timeouts (the GNAT software: Copa).
+/// Below this window, in packets, a controller that keeps queues short asks for fast retransmission timeouts (the GNAT software: Copa).
 const FEW: u64 = 32;
-/// What the first packets may leave at once before there is an RTT to pace by: the initial window.
+/// The initial window, in packets.
 const INITIAL_WINDOW: u32 = 3;
 
 /// Whether a packet may leave.
@@ -33,22 +33,22 @@ const INITIAL_WINDOW: u32 = 3;
 pub(crate) enum Leave {
     /// Now.
     Now,
-    /// When the pacer says so.
+    /// When the pacer allows it, at this time.
     At(Time),
-    /// When something was acknowledged.
+    /// When the window has room again.
     Window,
 }
 
 /// A controller at work.
 pub(crate) struct Flight {
     controller: Control,
-    /// Bytes around those of a packet that the rate counts too: none where a controller gives it.
+    /// Header bytes of a packet that the rate counts too; 0 if a controller gives the rate.
     around: u32,
     random: Random,
     mss: u64,
     in_flight: u64,
     packets: u32,
-    /// Bytes that have left, and up to where they are acknowledged.
+    /// Bytes sent so far, and the highest offset of these that is acknowledged.
     next_offset: u64,
     acknowledged: u64,
     phase: Phase,
@@ -57,27 +57,27 @@ pub(crate) struct Flight {
     /// Recovery ends when a packet of this number or later has arrived.
     recovery: u64,
     reduction: Prr,
-    /// When the pacer lets the next packet go.
+    /// When the pacer allows the next packet.
     departure: Time,
     srtt: Option<Span>,
-    /// Packets delivered and lost so far, as Linux counts them (the handshake is one).
+    /// Packets delivered and lost so far. As in Linux, the handshake counts as a delivered packet.
     delivered: u64,
     lost: u64,
     delivered_at: Time,
     first_sent_at: Time,
     last_sent: Time,
-    /// A round trip ends when so many are delivered.
+    /// The round trip ends when a packet is acknowledged that left with at least this many delivered.
     round: u64,
-    /// The application limits sending until so many are delivered.
+    /// Sending is limited by the application until more than this many packets are delivered; `None` if it is not.
     app_limited: Option<u64>,
-    /// Whether the window was what held sending back since the last acknowledgement, and the most that was in flight in this round.
+    /// Whether the window limited sending since the last acknowledgement, and the maximum of bytes in flight in this round.
     held_back: bool,
     most_in_flight: u64,
-    /// While the application has less to send than the path carries, packets leave at no more than this.
+    /// Maximum pacing rate while the application limits sending.
     cap: Option<Rate>,
-    /// Until then it sends nothing, since a deadline needs the queue that it would make to be short.
+    /// It sends nothing until then, since a stream with a deadline needs a short queue.
     suspended: Time,
-    /// Times that recovery began.
+    /// How often recovery has begun.
     pub(crate) recoveries: u64,
     delivery_rate: Option<Rate>,
     /// The codepoint of its packets.
@@ -85,7 +85,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A flight for packets of at most so many bytes.
+    /// A flight with a controller, for packets with at most `mss` bytes of payload.
     pub(crate) fn new(
         config: &weir_control::Config,
         mss: u32,
@@ -98,7 +98,7 @@ impl Flight {
         Flight::with(Control::Own(config.build(&start)), mss, rtt, random, now)
     }
 
-    /// A flight at a reported rate, in which `around` bytes count beside those of a packet.
+    /// A flight at a reported rate, which counts `around` bytes of headers for each packet.
     pub(crate) fn reported(reported: Reported, mss: u32, around: u32, random: Random, now: Time) -> Flight {
         Flight { around, ..Flight::with(Control::Reported(reported), mss.into(), None, random, now) }
     }
@@ -136,19 +136,19 @@ impl Flight {
         }
     }
 
-    /// Something else was reported.
+    /// Takes a new reported rate and window.
     pub(crate) fn follow(&mut self, reported: Reported) {
         if let Control::Reported(before) = &mut self.controller {
             *before = reported;
         }
     }
 
-    /// The path's rate was measured: so many bytes may be in flight.
+    /// Opens the window to this many bytes, after a measurement of the path's rate.
     pub(crate) fn open_to(&mut self, window: u64) {
         self.controller.open_to(Bytes::new(window));
     }
 
-    /// Full packets carry so many bytes from now on.
+    /// Sets the payload of full packets, in bytes.
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = mss.into();
         self.controller.set_mss(Bytes::new(self.mss));
@@ -158,7 +158,7 @@ impl Flight {
         (bytes / self.mss) as u32
     }
 
-    /// How many bytes may be in flight.
+    /// The congestion window in bytes.
     pub(crate) fn window(&self) -> u64 {
         let reducing = matches!(self.phase, Phase::Recovery | Phase::Cwr);
         if reducing && self.controller.recovery() == Recovery::Proportional {
@@ -168,14 +168,14 @@ impl Flight {
         }
     }
 
-    /// The rate at which packets leave.
+    /// The pacing rate; `None` if there is no RTT to pace by.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         let rate = self.wanted_rate()?;
         Some(self.cap.filter(|_| self.app_limited.is_some()).map_or(rate, |cap| rate.min(cap)))
     }
 
-    /// Packets leave no faster than this while the application has less to send than the path carries: a window that is not used says
-    /// nothing of the path's rate, and what leaves faster than that only waits.
+    /// Limits the pacing rate while the application has less to send than the path carries: an unused window says nothing about the path's
+    /// rate, and packets that leave faster than that rate only queue.
     pub(crate) fn set_cap(&mut self, cap: Option<Rate>) {
         self.cap = cap;
     }
@@ -190,12 +190,12 @@ impl Flight {
         })
     }
 
-    /// Whether it keeps queues short, so that a deadline needs no other.
+    /// Whether the controller keeps queues short, so that a deadline needs no other controller.
     pub(crate) fn keeps_queues_short(&self) -> bool {
         self.controller.keeps_queues_short()
     }
 
-    /// Whether its retransmission timeout is to be a fast one.
+    /// Whether the retransmission timeout should be the fast one.
     pub(crate) fn wants_fast_timeout(&self) -> bool {
         self.keeps_queues_short() && self.controller.window().get() < FEW * self.mss
     }
@@ -215,8 +215,7 @@ impl Flight {
         if self.is_suspended(now) {
             return Leave::At(self.suspended);
         }
-        // The last packet that leaves may be more than the window has room for, as in the GNAT software: a window of two packets and a
-        // half lets three go.
+        // The last packet may exceed the window, as in the GNAT software: a window of two and a half packets lets three go.
         if self.in_flight >= self.window() {
             self.held_back = true;
             return Leave::Window;
@@ -225,12 +224,12 @@ impl Flight {
         if wait.is_zero() { Leave::Now } else { Leave::At(now + wait) }
     }
 
-    /// There was nothing to send although a packet might have left.
+    /// There was no data to send although a packet might have left.
     pub(crate) fn is_idle(&mut self) {
         self.app_limited = Some(self.delivered + u64::from(self.packets));
     }
 
-    /// A packet leaves: its record is told what belongs to it.
+    /// A packet leaves: fills in the controller's part of its record.
     pub(crate) fn on_sent(&mut self, record: &mut Record, retransmission: bool, now: Time) {
         let bytes = u64::from(record.bytes);
         if self.packets == 0 {
@@ -264,7 +263,7 @@ impl Flight {
         record.app_limited = self.app_limited.is_some();
     }
 
-    /// An acknowledgement has come, with this news.
+    /// An acknowledgement has arrived, with this news.
     pub(crate) fn on_news(&mut self, news: &News, known: &Known) {
         let now = known.now;
         if news.packets == 0 && news.lost == 0 {
@@ -283,7 +282,7 @@ impl Flight {
         if self.app_limited.is_some_and(|until| self.delivered > until) {
             self.app_limited = None;
         }
-        // The receiver tells for how long it has held the acknowledgement back.
+        // The receiver reports how long it has held the acknowledgement back.
         let rtt = news
             .sent_at
             .map(|at| RttSample { rtt: now.since(at).saturating_sub(known.held), delayed: false });
@@ -323,7 +322,7 @@ impl Flight {
                 self.controller.on_exit_recovery(known.now);
             }
         }
-        // A reported rate has been told of its losses where it comes from.
+        // A reported rate has taken losses into account at the aggregation point.
         let answers = matches!(self.controller, Control::Own(_));
         if news.lost > 0 && self.phase == Phase::Open && answers {
             self.recoveries += 1;
@@ -344,7 +343,7 @@ impl Flight {
         self.controller.on_enter_recovery(&Congestion { now: known.now, signal, in_flight });
     }
 
-    /// What the controller is told.
+    /// The acknowledgement as the controller sees it.
     fn ack(&mut self, news: &News, known: &Known, before: u64, rtt: Option<RttSample>) -> Ack {
         let now = known.now;
         let round_start = news.prior.is_some_and(|(delivered, ..)| delivered >= self.round);
@@ -352,7 +351,7 @@ impl Flight {
             .controller
             .slow_start_threshold()
             .is_some_and(|threshold| self.controller.window() < threshold);
-        // As Linux has it: in slow start half of a window in use is enough.
+        // As in Linux, half of a window in use is enough in slow start.
         let used = slow_start && self.controller.window().get() < 2 * self.most_in_flight;
         let cwnd_limited = std::mem::take(&mut self.held_back) || used;
         if round_start {
@@ -403,7 +402,7 @@ impl Flight {
         }
     }
 
-    /// The retransmission timer has fired, and everything under way counts as lost.
+    /// The retransmission timer has fired; all packets in flight count as lost.
     pub(crate) fn on_timeout(&mut self, news: &News, known: &Known) {
         if news.lost == 0 {
             return;
@@ -425,8 +424,8 @@ impl Flight {
         });
     }
 
-    /// Packets that turn out lost while the path is gone, which is since `heard`: no news for the controller, which keeps its window. A
-    /// timeout that came of the same was a mistake.
+    /// Takes losses during an outage that began at `heard`. The controller is not told of them and keeps its window; a timeout since
+    /// `heard` is undone.
     pub(crate) fn on_outage(&mut self, news: &News, heard: Time, now: Time) {
         self.in_flight -= news.lost_bytes.min(self.in_flight);
         self.packets -= news.lost.min(self.packets);
@@ -441,7 +440,7 @@ impl Flight {
         self.app_limited.is_none()
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub(crate) fn packets(&self) -> u32 {
         self.packets
     }
@@ -451,12 +450,12 @@ impl Flight {
         self.delivered - 1
     }
 
-    /// Newest delivery rate.
+    /// The newest sample of the delivery rate.
     pub(crate) fn delivery_rate(&self) -> Option<Rate> {
         self.delivery_rate
     }
 
-    /// The controller's threshold and window, in packets.
+    /// The window and the slow-start threshold, in packets; the threshold is `None` if the controller has none.
     pub(crate) fn in_packets(&self) -> (u32, Option<u64>) {
         let threshold =
             self.controller.slow_start_threshold().map(Bytes::get).filter(|bytes| *bytes < u64::MAX);

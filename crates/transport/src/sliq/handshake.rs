@@ -1,10 +1,10 @@
-//! How two ends that know each other's key agree on the secrets of a [`Seal`]: the Noise protocol (revision 34, pattern IKpsk2) by
-//! `snow`, in a request to open and the answer to it.
+//! How two ends that know each other's key agree on the secrets of a [`Seal`]: a request to open and its answer, by the Noise protocol
+//! (revision 34, pattern IKpsk2) with `snow`.
 //!
-//! A request is padded to 1,200 bytes, so no answer is longer than what it answers. Under load a responder answers with a cookie
-//! before it exchanges any key: a code over the sender's address that it need not remember, and that the next request must carry. A
-//! request carries a stamp that rises with each connection of its sender, so that one that is replayed is known. Secrets are wiped
-//! when they are no longer needed.
+//! A request is padded to 1,200 bytes, so no answer is longer than its request. Under load a responder answers with a cookie before it
+//! exchanges any key: a code over the sender's address, which the responder need not store and which the next request must carry. A
+//! request carries a stamp that rises with each connection of its sender, so that replayed requests are detected. Secrets are wiped when
+//! they are no longer needed.
 
 use super::seal::{KEY, Seal};
 use crate::sliq::wire::{HEADER, Header, Kind};
@@ -14,35 +14,35 @@ use std::collections::BTreeMap;
 use weir_base::{Span, Time};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The pattern, and what both ends mix in so that no other program's messages fit.
+/// The pattern, and the prologue that both ends mix in so that messages of other programs do not match.
 const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"weir sliq 1";
-/// Length of a request.
+/// Length of a request in bytes.
 pub const REQUEST: usize = 1200;
-/// Length of a cookie; one of zeros is none.
+/// Length of a cookie in bytes; zeros stand for no cookie.
 const COOKIE: usize = 16;
-/// Where the part of a request begins that is the same when it is retransmitted.
+/// Offset of the part of a request that stays the same when it is retransmitted.
 pub(super) const CORE: usize = HEADER + COOKIE;
-/// A cookie counts for this long, and as long again.
+/// A cookie is valid in the period of this length in which it was made, and in the next.
 const COOKIE_TIME: Span = Span::from_secs(120);
-/// The first byte of a packet with a cookie: the mark of all packets, and 4.
+/// The first byte of a packet with a cookie: the mark of all packets, and kind 4.
 const COOKIE_KIND: u8 = 0x54;
-/// The longest message of the two, with the stamp.
+/// Buffer for the longest handshake message, with the stamp.
 const LONGEST: usize = 256;
 
-/// Why there is no handshake.
+/// A handshake cannot begin, or a key pair cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
 /// An end's pair of keys.
 pub struct Keys {
     private: Zeroizing<[u8; KEY]>,
-    /// What others know it by.
+    /// The public key, by which others know this end.
     pub public: [u8; KEY],
 }
 
 impl Keys {
-    /// From its two halves.
+    /// A pair from its two halves.
     pub fn new(private: Zeroizing<[u8; KEY]>, public: [u8; KEY]) -> Keys {
         Keys { private, public }
     }
@@ -50,7 +50,7 @@ impl Keys {
     /// A new pair, from the system's randomness.
     ///
     /// # Errors
-    /// There is none.
+    /// The system gives no randomness.
     pub fn generate() -> Result<Keys, Refused> {
         let params = PATTERN.parse().map_err(|_| Refused)?;
         let mut pair = Builder::new(params).generate_keypair().map_err(|_| Refused)?;
@@ -60,7 +60,7 @@ impl Keys {
         Ok(Keys { private: private.map_err(|_| Refused)?, public })
     }
 
-    /// The private half, to be kept in a file that its owner alone reads.
+    /// The private key, to be kept in a file that only its owner can read.
     pub fn private(&self) -> &[u8; KEY] {
         &self.private
     }
@@ -82,7 +82,7 @@ fn begin(
     }
 }
 
-/// What the two ends have agreed on.
+/// The seal from the secrets of a finished handshake; `None` if the cryptography refuses them.
 fn agreed(mut handshake: HandshakeState, now: Time) -> Option<Seal> {
     let is_initiator = handshake.is_initiator();
     let (there, back) = handshake.dangerously_get_raw_split();
@@ -91,7 +91,7 @@ fn agreed(mut handshake: HandshakeState, now: Time) -> Option<Seal> {
     Seal::new(sending, receiving, now)
 }
 
-/// A message with its length before it.
+/// Appends a message behind its length.
 fn with_length(packet: &mut Vec<u8>, message: &[u8]) {
     packet.extend((message.len() as u16).to_be_bytes());
     packet.extend_from_slice(message);
@@ -102,7 +102,7 @@ fn by_length(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(u16::from_be_bytes(*length)))
 }
 
-/// Makes an answer one to this request, which came before: it tells its number and its time.
+/// Gives an answer, which was made for an earlier transmission of this request, the number and the time of this one.
 pub(super) fn answer_to(reply: &mut [u8], request: &[u8]) {
     if let (Some((header, _)), Some(told)) = (Header::read(request), reply.first_chunk_mut::<HEADER>()) {
         let mut own = Vec::with_capacity(HEADER);
@@ -119,20 +119,20 @@ pub struct Initiator {
     message: Vec<u8>,
 }
 
-/// What an answer means.
+/// The meaning of an answer.
 pub enum Told {
-    /// The request is to be retransmitted: it now carries a cookie.
+    /// The request is to be retransmitted; it now carries a cookie.
     Again,
-    /// The ends have agreed, by an answer to the request with this number.
+    /// The ends have agreed, by the answer to the request with this number.
     Agreed(Box<Seal>, u32),
 }
 
 impl Initiator {
-    /// Asks the owner of this key for a connection of this number. `shared` is a secret that both have beside their keys, or zeros.
-    /// `stamp` is higher than that of all connections that these keys have asked for before: a clock's nanoseconds, say.
+    /// Asks the owner of the key `peer` for a connection with this number. `shared` is a secret that both ends have besides their keys, or
+    /// zeros. `stamp` is higher than that of all earlier connections of these keys: a clock's nanoseconds, for example.
     ///
     /// # Errors
-    /// A key is none.
+    /// A key is not valid.
     pub fn new(
         keys: &Keys,
         peer: &[u8; KEY],
@@ -147,7 +147,7 @@ impl Initiator {
         Ok(Initiator { handshake: Some(handshake), connection, cookie, message })
     }
 
-    /// The request, to be sent until it is answered.
+    /// The request, to be retransmitted until it is answered.
     pub fn request(&self, number: u32, timestamp: u32) -> Vec<u8> {
         let mut packet = Vec::with_capacity(REQUEST);
         Header { kind: Kind::Open, connection: self.connection, number, timestamp }.write(&mut packet);
@@ -157,7 +157,7 @@ impl Initiator {
         packet
     }
 
-    /// A packet has come. `None` where it is no answer to this request: nothing has changed then.
+    /// Takes a packet that has arrived. `None` if it is no answer to this request; nothing has changed then.
     pub fn take(&mut self, packet: &[u8], now: Time) -> Option<Told> {
         let [_, connection @ ..] = self.connection.to_be_bytes();
         if packet.first() == Some(&COOKIE_KIND) {
@@ -179,13 +179,13 @@ impl Initiator {
     }
 }
 
-/// Requests of one key that are remembered.
+/// Maximum number of requests of one key that are remembered.
 const REMEMBERED: usize = 4096;
 
-/// What one who may ask has asked for. Many requests may be under way at a time, and overtake one another.
+/// The requests of one peer. Many may be in flight at a time and overtake one another.
 #[derive(Default)]
 struct Asked {
-    /// The newest requests by their stamps: the message and what was answered.
+    /// The newest requests by stamp: the message and its answer.
     answered: BTreeMap<u64, (Vec<u8>, Vec<u8>)>,
     /// Requests with stamps up to this are forgotten, and count as replayed.
     forgotten: Option<u64>,
@@ -209,24 +209,24 @@ impl Asked {
 pub struct Responder {
     keys: Keys,
     shared: Zeroizing<[u8; KEY]>,
-    /// Who may ask, and what they asked for.
+    /// The keys of peers that may ask, and their requests.
     allowed: BTreeMap<[u8; KEY], Asked>,
     cookies: hmac::Key,
 }
 
-/// What to answer to a request.
+/// The answer to a request.
 pub enum Answer {
-    /// Nothing: it is none, or not of one who may ask.
+    /// No answer: the packet is not a valid request, or its sender may not ask.
     Nothing,
-    /// This, and to know no more of it.
+    /// This packet; no connection begins.
     Reply(Vec<u8>),
     /// The ends have agreed. The peer has shown that it has its key when its first sealed packet opens.
     Agreed {
-        /// What to send.
+        /// The answer to send.
         reply: Vec<u8>,
-        /// What the connection's packets are sealed with.
+        /// The seal of the connection's packets.
         seal: Box<Seal>,
-        /// Who asks.
+        /// The key of the peer that asks.
         peer: [u8; KEY],
         /// The connection's number.
         connection: u32,
@@ -234,7 +234,7 @@ pub enum Answer {
 }
 
 impl Responder {
-    /// Answers the owners of these keys. `secret` is random, and is for cookies alone.
+    /// A responder that answers the owners of these keys. `secret` is random and is used for cookies alone.
     pub fn new(keys: Keys, shared: [u8; KEY], allowed: &[[u8; KEY]], secret: &[u8; KEY]) -> Responder {
         Responder {
             keys,
@@ -244,7 +244,7 @@ impl Responder {
         }
     }
 
-    /// A packet has come from this address. `loaded` says that there are more requests than keys can be exchanged for.
+    /// Takes a packet that has arrived from this address. `loaded`: there are more requests than key exchanges are possible for.
     pub fn take(&mut self, packet: &[u8], from: &[u8], loaded: bool, now: Time) -> Answer {
         self.answer(packet, from, loaded, now).unwrap_or(Answer::Nothing)
     }
@@ -299,7 +299,7 @@ impl Responder {
 
     fn is_known(&self, cookie: &[u8; COOKIE], from: &[u8], connection: u32, now: Time) -> bool {
         let period = period(now);
-        // A cookie is no secret of its receiver, and of no use elsewhere: how long the comparison takes tells nothing.
+        // The receiver of a cookie knows it, and nobody else can use it, so the time of the comparison reveals nothing.
         [Some(period), period.checked_sub(1)]
             .into_iter()
             .flatten()

@@ -1,5 +1,5 @@
-//! The connections of one UDP socket: which of them a packet belongs to, who may ask for one, and when each is to be looked at next.
-//! It holds no socket and reads no clock; whoever does hands it packets and times.
+//! The connections of one UDP socket: it finds a packet's connection, admits new ones, and tells which connection to serve next. It holds
+//! no socket and reads no clock; its caller passes packets and times.
 
 use super::Parameters;
 use super::connection::guide_of;
@@ -18,41 +18,41 @@ use weir_base::{Bytes, Ecn, Span, Time};
 use weir_coord::header::{LONGEST, Prefix};
 use weir_coord::scheme::Own;
 
-/// So many key exchanges a second are no load; each takes a third of a millisecond or so. Who asks beyond that must show a cookie.
+/// Key exchanges per second without load; each takes about a third of a millisecond. Further requests must carry a cookie.
 const EXCHANGES: u32 = 64;
 const PERIOD: Span = Span::from_secs(1);
-/// A connection that is over answers its peer for so long: what said so may be lost.
+/// A connection that is over still answers its peer for this long, since its close may be lost.
 const LINGER: Span = Span::from_secs(3);
-/// Connections of a socket.
+/// Maximum number of connections of a socket.
 const MOST_LINKS: usize = 10_000;
 
 /// Spreads small numbers over 64 bits (2^64 over the golden ratio, odd).
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Length of a packet with a challenge.
+/// Length of a packet with a challenge, in bytes.
 const CHALLENGE: usize = HEADER + 9 + TAG;
 /// The lowest address.
 const LOWEST: SocketAddr = SocketAddr::new(IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED), 0);
 
-/// What connections are that others ask for.
+/// The connections that a socket accepts.
 pub struct Accepts {
-    /// Answers those who may ask. Without one connections are plain, and only processes of this machine may ask, by loopback.
+    /// Answers requests of known keys. If `None`, connections are plain, and only processes on this machine may ask, over loopback.
     pub responder: Option<Responder>,
-    /// Their streams.
+    /// Parameters of accepted connections.
     pub parameters: Parameters,
     /// Their controllers.
     pub controllers: Vec<weir_control::Config>,
-    /// Whether what is written to them are messages.
+    /// Whether their streams carry messages.
     pub messages: bool,
     /// Largest IP packet.
     pub mtu: Bytes,
-    /// What the controllers' random numbers follow from.
+    /// Seed of the controllers' random numbers.
     pub seed: u64,
-    /// Who a connection is, where the parameters have it take part in an application; each one has an epoch above those before.
+    /// The identity of connections if they take part in an application; each connection has a higher epoch than those before.
     pub identity: Option<Identity>,
 }
 
 impl Accepts {
-    /// Who the next connection is.
+    /// The identity of the next connection, with the next epoch.
     fn next_identity(&mut self) -> Option<Identity> {
         let identity = self.identity.as_mut()?;
         identity.epoch = identity.epoch.wrapping_add(1);
@@ -63,7 +63,7 @@ impl Accepts {
         guide_of(self.parameters.coordination.as_ref(), self.identity.as_ref()?)
     }
 
-    /// Whether a packet is of the application's flow that connections are, or of none where they are none.
+    /// Whether a packet belongs to the application's flow that accepted connections are, or has no CP header if they are not coordinated.
     fn is_for(&self, packet: &[u8], now: Time) -> bool {
         match self.guide() {
             Some(mut guide) => guide.takes(packet, now).is_some_and(|header| header > 0),
@@ -71,7 +71,7 @@ impl Accepts {
         }
     }
 
-    /// What is sent to somebody to whom there is no connection, as a packet: behind a CP header where connections have one.
+    /// A packet with this reply to an address without a connection: behind a CP header if connections have one.
     fn packet_of(&mut self, reply: Vec<u8>, now: Time) -> Vec<u8> {
         self.next_identity();
         let Some(mut guide) = self.guide() else { return reply };
@@ -82,32 +82,33 @@ impl Accepts {
     }
 }
 
-/// What follows the CP header of a packet that has one: the first half of the first byte is its version there, and SLIQ's mark otherwise.
+/// The bytes behind the CP header, if the packet has one: the first four bits of a CP header are its version, those of a SLIQ packet the
+/// mark.
 fn behind_cp_header(packet: &mut [u8]) -> &mut [u8] {
     let header = Prefix::read(packet).map_or(0, |prefix| prefix.version.length());
     &mut packet[header..]
 }
 
-/// What the host knows of a connection.
+/// The host's state of a connection.
 struct Entry {
     link: Link,
     peer: SocketAddr,
     connection: u32,
-    /// The key of who has asked for it.
+    /// The key of the peer that has asked for it; `None` if this end asked, or without keys.
     key: Option<[u8; KEY]>,
-    /// The time for which it is in the timers' queue, and whether it is in that of those to be looked at.
+    /// The time for which it stands in the queue of timers, and whether it stands in the queue of connections to serve.
     armed: Time,
     queued: bool,
     /// Until when a connection that is over still answers its peer.
     lingers: Option<Time>,
-    /// Where its peer may be now.
+    /// The address at which its peer may be now.
     candidate: Option<Candidate>,
-    /// Whether its request was answered at another address as well, since somebody has sent it on: that what its peer seals comes from here
-    /// does not show then that the answer has come here.
+    /// Whether a copy of its request, forwarded by somebody, was answered at another address as well: a sealed packet from this address
+    /// then does not prove that the answer has reached it.
     doubted: bool,
 }
 
-/// The connections of a socket, by number. A number is used again when its connection is over.
+/// The connections of a socket, by number. A number is reused when its connection is over.
 pub struct Host {
     accepts: Option<Accepts>,
     entries: Vec<Option<Entry>>,
@@ -118,15 +119,15 @@ pub struct Host {
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Key exchanges in the second that began then.
     exchanges: (Time, u32),
-    /// Whether any of them takes part in an application.
+    /// Whether any connection takes part in an application.
     is_coordinated: bool,
-    /// Connections that were made so far, and times at which a peer was to show that it is somewhere.
+    /// Connections made so far, and packets from addresses that were not confirmed.
     made: u64,
     challenges: u64,
 }
 
 impl Host {
-    /// A socket without connections, for which others may ask if it accepts them.
+    /// A socket without connections. Others may ask for one if `accepts` is given.
     pub fn new(accepts: Option<Accepts>) -> Host {
         Host {
             accepts,
@@ -143,7 +144,8 @@ impl Host {
         }
     }
 
-    /// Takes over a connection to a peer; its number. `None` where there is one of its name already, or there are too many.
+    /// Takes over a connection to a peer and returns its number. `None` if this peer has one with the same connection number, or there are
+    /// too many.
     pub fn add(
         &mut self,
         link: Link,
@@ -183,12 +185,12 @@ impl Host {
         Some(&mut self.entries.get_mut(number)?.as_mut()?.link)
     }
 
-    /// Where a connection leads.
+    /// The address of a connection's peer.
     pub fn peer(&self, number: usize) -> Option<SocketAddr> {
         Some(self.entries.get(number)?.as_ref()?.peer)
     }
 
-    /// The key of who has asked for a connection.
+    /// The key of the peer that has asked for a connection.
     pub fn key(&self, number: usize) -> Option<[u8; KEY]> {
         self.entries.get(number)?.as_ref()?.key
     }
@@ -203,7 +205,7 @@ impl Host {
         self.by_name.is_empty()
     }
 
-    /// A packet has arrived, with this codepoint. It is opened in place.
+    /// A packet has arrived, with this codepoint. It is decrypted in place.
     pub fn receive(&mut self, from: SocketAddr, packet: &mut [u8], ecn: Ecn, now: Time) {
         let Some(connection) = connection_of(behind_cp_header(packet)) else {
             return self.reported(from, packet, now);
@@ -222,19 +224,20 @@ impl Host {
         }
     }
 
-    /// A packet of nothing but reports has come from a connection's peer: its aggregation point has sent it back.
+    /// A packet with nothing but reports has arrived: a connection's aggregation point has sent it back.
     fn reported(&mut self, from: SocketAddr, packet: &mut [u8], now: Time) {
         if !self.is_coordinated {
             return;
         }
-        // An application's flow is of one connection, so there are few.
+        // A flow of an application is one connection, so there are few.
         let its = |entry: &&mut Entry| entry.peer == from && entry.link.is_coordinated();
         if let Some(entry) = self.entries.iter_mut().flatten().find(its) {
             entry.link.receive_packet(packet, Ecn::NotEct, now);
         }
     }
 
-    /// A packet has arrived from where none of its connection's peers is known to be. Answers whether it is of one that has moved.
+    /// A packet has arrived from an address that is not known for its connection number. Returns whether it comes from a peer that has
+    /// moved.
     fn came_elsewhere(
         &mut self,
         from: SocketAddr,
@@ -247,7 +250,8 @@ impl Host {
         numbers.into_iter().any(|number| self.is_of(number, from, packet, ecn, now))
     }
 
-    /// Whether a packet from elsewhere is of this connection's peer. If so, that is asked to show that it is there, or has shown it.
+    /// Whether a packet from a new address is from this connection's peer. If so, the peer is challenged there, or has answered the
+    /// challenge.
     fn is_of(&mut self, number: usize, from: SocketAddr, packet: &[u8], ecn: Ecn, now: Time) -> bool {
         let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
         let opens = entry.link.receive_elsewhere(&mut packet.to_vec(), ecn, now);
@@ -258,10 +262,12 @@ impl Host {
         opens
     }
 
-    /// A packet of so many bytes has come from where a connection's peer may be. It is asked to show that it is there, or has shown it.
+    /// A packet of `bytes` bytes has arrived from a new address of a connection's peer. The peer is challenged there, or has answered the
+    /// challenge.
     fn ask_whether_there(&mut self, number: usize, from: SocketAddr, bytes: usize, now: Time) {
         let Some(Some(entry)) = self.entries.get_mut(number) else { return };
-        // Who sees it can answer anyway, and nobody else sees it: that it is another one for each address and time is enough.
+        // Only a receiver at that address sees the number, so it need not be unpredictable: a different one for each address and time is
+        // enough.
         self.challenges += 1;
         let challenge = now.as_nanos() ^ self.challenges.wrapping_mul(ODD);
         let candidate = entry.candidate.filter(|candidate| candidate.address == from);
@@ -270,7 +276,7 @@ impl Host {
         if entry.link.take_response() == Some(candidate.challenge) {
             self.by_name.remove(&(entry.connection, entry.peer));
             self.by_name.insert((entry.connection, from), number);
-            // Of another port alone the path is the same.
+            // If only the port differs, the path is the same.
             if entry.peer.ip() != from.ip() {
                 entry.link.begin_path(now);
             }
@@ -286,7 +292,7 @@ impl Host {
         }
     }
 
-    /// Somebody asks for a connection.
+    /// A packet has arrived that may ask for a connection.
     fn asked(&mut self, from: SocketAddr, connection: u32, packet: &mut [u8], ecn: Ecn, now: Time) {
         let whole = packet;
         if Header::read(behind_cp_header(whole)).is_none_or(|(header, _)| header.kind != Kind::Open) {
@@ -327,7 +333,7 @@ impl Host {
         self.add(link, connection, from, key);
     }
 
-    /// A request for a connection of this number was answered at another address as well.
+    /// Notes that a request for a connection with this number was answered at another address as well.
     fn doubt(&mut self, connection: u32) {
         for number in numbered(&self.by_name, connection) {
             if let Some(Some(entry)) = self.entries.get_mut(number) {
@@ -343,12 +349,12 @@ impl Host {
         self.exchanges.1 >= EXCHANGES
     }
 
-    /// What is to be sent to somebody to whom there is no connection.
+    /// The next packet to an address without a connection, with that address; `None` if there is none.
     pub fn reply(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.replies.pop_front()
     }
 
-    /// Has a connection looked at: its application has something to do, or it may have something to send.
+    /// Queues a connection to be served: its application has something to do, or it may have something to send.
     pub fn look_at(&mut self, number: usize) {
         if let Some(Some(entry)) = self.entries.get_mut(number)
             && !std::mem::replace(&mut entry.queued, true)
@@ -357,7 +363,7 @@ impl Host {
         }
     }
 
-    /// The next connection that is to be looked at: its application first, then what it sends.
+    /// The next connection to serve: its application first, then its packets.
     pub fn moved(&mut self) -> Option<usize> {
         loop {
             let number = self.moved.pop_front()?;
@@ -368,7 +374,7 @@ impl Host {
         }
     }
 
-    /// Appends the next packet of a connection that leaves now, and answers its codepoint.
+    /// Appends the next packet of a connection that leaves now and returns its codepoint; `None` if there is none.
     pub fn transmit(&mut self, number: usize, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         let entry = self.entries.get_mut(number)?.as_mut()?;
         if entry.doubted && !entry.link.is_answered() {
@@ -377,7 +383,7 @@ impl Host {
         entry.link.transmit_packet(into, now)
     }
 
-    /// A connection was looked at and has nothing more to send. Answers whether it has come to be over; its application then leaves it.
+    /// A connection was served and has nothing more to send. Returns whether it has just ended; its application then leaves it.
     pub fn settle(&mut self, number: usize, now: Time) -> bool {
         let Some(Some(entry)) = self.entries.get_mut(number) else { return false };
         let over = entry.link.is_over();
@@ -386,7 +392,7 @@ impl Host {
             entry.lingers = Some(now + LINGER);
         }
         let due = entry.lingers.unwrap_or_else(|| entry.link.next_timer());
-        // What is due to leave waits until it is known where to.
+        // Packets that are due wait until the peer's address is confirmed.
         let due = if entry.doubted { due.max(now + PERIOD) } else { due };
         if due < entry.armed {
             entry.armed = due;
@@ -407,7 +413,7 @@ impl Host {
         self.timers.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// A time has come.
+    /// Serves the timers that are due.
     pub fn on_timer(&mut self, now: Time) {
         while let Some(&Reverse((at, number))) = self.timers.peek().filter(|Reverse((at, _))| *at <= now) {
             self.timers.pop();
@@ -427,17 +433,17 @@ impl Host {
     }
 }
 
-/// What a connection to a peer is told that all transports are told.
+/// The setup of a connection to a peer. `number` is used as the flow's number.
 pub fn setup(peer: IpAddr, messages: bool, mtu: Bytes, seed: u64, number: u64) -> Setup<'static> {
     let ip_header = if peer.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
     Setup { settings: None, datagrams: messages, ecn: Ecn::NotEct, mtu, ip_header, seed, flow: number }
 }
 
-/// Length of an IP header (RFC 791, RFC 8200).
+/// Length of an IP header in bytes (RFC 791, RFC 8200).
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
 
-/// The connections that peers have given this number: their places in the host's entries.
+/// The connections with this number, one per peer address: their indices in the host's entries.
 fn numbered(
     by_name: &BTreeMap<(u32, SocketAddr), usize>,
     connection: u32,
@@ -446,7 +452,7 @@ fn numbered(
     from.take_while(move |((other, _), _)| *other == connection).map(|(_, number)| *number)
 }
 
-/// An address as cookies are made of it.
+/// The bytes of an address over which cookies are made.
 fn octets(address: SocketAddr) -> Vec<u8> {
     let port = address.port().to_be_bytes();
     match address.ip() {

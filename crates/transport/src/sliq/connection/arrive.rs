@@ -1,4 +1,4 @@
-//! What arrives at a connection, what becomes of its packets, and what a timeout means.
+//! Arriving packets, the fate of the packets sent, and timeouts.
 
 use super::{Connection, PROTOCOL_ERROR, micros};
 use crate::sliq::MOST_STREAMS;
@@ -14,10 +14,9 @@ use crate::sliq::wire::{Ack, CONNECTION, Frame, Header, whole};
 use std::collections::BTreeMap;
 use weir_base::{Ecn, Rate, Span, Time};
 
-/// How much faster than the path has carried packets may leave while a deadline counts, in percent of that: the estimate must be able to
-/// rise.
+/// Pacing limit while a stream has a deadline, in percent of the rate that the path has carried: above 100, so that the estimate can rise.
 const CAP_PERCENT: u64 = 125;
-/// How long a controller that fills buffers is suspended for a deadline before it is looked at again.
+/// How long a controller that fills buffers is suspended for a deadline, until the next check.
 const SUSPENDED_FOR: Span = Span::from_secs(60);
 
 impl Connection {
@@ -114,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Something has arrived for a stream. Answers whether the peer may have sent that.
+    /// Passes a frame to a stream. Returns `false` if the peer was not allowed to send it.
     fn take_into(&mut self, stream: u8, take: impl FnOnce(&mut Incoming) -> bool) -> bool {
         let Some(stream) = self.incoming(stream) else { return false };
         let before = stream.reached();
@@ -131,7 +130,7 @@ impl Connection {
         room.then(|| self.incoming.entry(stream).or_default())
     }
 
-    /// An acknowledgement. Answers `false` where it tells of what was never sent.
+    /// Takes an acknowledgement. Returns `false` if it covers a packet that was never sent.
     fn take_ack(&mut self, ack: &Ack, largest: u64, difference: u32, now: Time) -> bool {
         let held = Span::from_micros(ack.delay.into());
         if let Some(rtt) = self.opening.round_trip(largest, now) {
@@ -197,8 +196,8 @@ impl Connection {
         true
     }
 
-    /// An acknowledgement that is newer than all before tells of marks. Of which packets they were nobody tells: each controller counts them for as
-    /// many of its packets as have arrived.
+    /// Takes the marks of an acknowledgement newer than all before. It does not tell which packets were marked: each controller counts the
+    /// marks, up to the number of its packets that have arrived.
     fn take_marks(&mut self, news: &mut [News; 2]) {
         let marking = |flight: &Flight| flight.codepoint != Ecn::NotEct;
         let flights = self.flights.iter_mut().zip(news);
@@ -211,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Finds what is lost, and tells the controllers what has become of their packets.
+    /// Finds lost packets, and tells the controllers the fate of their packets.
     pub(super) fn detect(&mut self, news: &mut [News; 2], held: Span, now: Time) {
         let (outgoing, mtu, base, mut control) = (&mut self.outgoing, &mut self.mtu, self.base, false);
         self.loss = self.log.detect(self.rtt.patience(), now, |number, record| {
@@ -232,9 +231,9 @@ impl Connection {
         }
     }
 
-    /// A packet is lost that told the peer what it may send, or what is no longer sent.
+    /// A control packet is lost: what it told the peer is to be sent again.
     fn tell_again(&mut self) {
-        // A peer that was heard knows that the handshake has succeeded.
+        // A peer from which a packet has come knows that the handshake has succeeded.
         self.greets = self.acks.largest().is_none();
         self.outgoing.values_mut().for_each(Outgoing::forward_again);
         self.incoming.values_mut().for_each(|stream| stream.granted().tell_again());
@@ -246,24 +245,24 @@ impl Connection {
         Known { now, held, srtt: self.rtt.smoothed(), min_rtt: self.rtt.smallest(), next: self.log.next() }
     }
 
-    /// The rate at which the controllers send that do.
+    /// The sum of the pacing rates of the controllers that are not suspended; `None` if none paces.
     pub(super) fn pacing_rate(&self, now: Time) -> Option<Rate> {
         let sending = self.flights.iter().filter(|flight| !flight.is_suspended(now));
         let rates = sending.filter_map(Flight::pacing_rate);
         rates.map(Rate::bits_per_sec).reduce(u64::saturating_add).map(Rate::from_bits_per_sec)
     }
 
-    /// Tells streams with a deadline what the channel is like.
+    /// Passes the path's present state to streams with a deadline.
     fn plan(&mut self, now: Time) {
         if !self.outgoing.values().any(Outgoing::is_planned) {
             return;
         }
-        // What arrives is what the path's losses leave of what it carries.
+        // Capacity is measured at the receiver, so losses come on top of it.
         let arrives = 1.0 - self.per.rate().min(WORST_PER);
         let cap = self.capacity.estimate(now).map(|capacity| {
             Rate::from_bits_per_sec((capacity.bits_per_sec() as f64 / arrives) as u64 / 100 * CAP_PERCENT)
         });
-        // What is reported needs no estimate beside it.
+        // A reported rate needs no estimate beside it.
         let cap = cap.filter(|_| !self.is_coordinated());
         self.flights.iter_mut().for_each(|flight| flight.set_cap(cap));
         let (Some(rate), Some(longest)) = (self.pacing_rate(now), self.rtt.largest()) else { return };
@@ -279,7 +278,7 @@ impl Connection {
         }
     }
 
-    /// Suspends the controllers that fill buffers when a stream with a deadline would do better without the queue that they make.
+    /// Suspends controllers that fill buffers, if a stream with a deadline would do better without the queue that they build.
     fn suspend(&mut self, path: &PathNow, now: Time) {
         let fills = |flight: &Flight| !flight.keeps_queues_short() && !flight.is_suspended(now);
         if !self.flights.iter().any(fills) {
@@ -293,7 +292,7 @@ impl Connection {
         }
     }
 
-    /// All that is under way counts as lost.
+    /// All packets in flight count as lost.
     #[cfg(feature = "seal")]
     pub(super) fn lose_all(&mut self) {
         let (outgoing, mut control) = (&mut self.outgoing, false);
@@ -303,7 +302,8 @@ impl Connection {
         }
     }
 
-    /// The retransmission timeout has passed: everything under way counts as lost; or the peer is gone.
+    /// The retransmission timeout has passed: all packets in flight count as lost, and an outage begins if the peer was silent for too
+    /// long.
     pub(super) fn on_timeout(&mut self, now: Time) {
         let silent = now.since(self.last_heard);
         let gone = silent > Outage::patience(self.rtt.first_timeout(), self.per.rate());
@@ -336,7 +336,7 @@ impl Connection {
     }
 }
 
-/// Tells the stream that a packet belonged to of its loss. Answers whether it was one of the connection's own.
+/// Tells a lost packet's stream of the loss. Returns whether it was a control packet.
 fn lose(outgoing: &mut BTreeMap<u8, Outgoing>, record: &Record) -> bool {
     match record.content {
         Content::Segment { stream, sequence, round } => {

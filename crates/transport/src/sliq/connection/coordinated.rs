@@ -1,5 +1,5 @@
-//! A connection as one flow of an application of the Coordination Protocol: its packets begin with a CP header, outside of what protects them,
-//! and leave at the rate that its aggregation point reports.
+//! A connection as one flow of an application of the Coordination Protocol: its packets begin with a CP header, which precedes the sealed
+//! bytes, and leave at the rate that its aggregation point reports.
 
 use super::{Connection, State};
 use crate::guide::Guide;
@@ -9,11 +9,11 @@ use weir_base::{Bytes, Time};
 use weir_coord::header::LONGEST;
 use weir_coord::scheme::Own;
 
-/// What the connection follows, and what it says of itself.
+/// The reported rate that the connection follows, and the application's backlog that it reports.
 #[derive(Debug)]
 pub(super) struct Coordinated {
     guide: Guide,
-    /// What the application writes: its size, and what of it is not taken yet.
+    /// The application's frame in bytes, and how many of these are not written yet.
     frame: u64,
     unwritten: u64,
 }
@@ -25,19 +25,19 @@ impl Coordinated {
 }
 
 impl Connection {
-    /// Whether all of its packets are of one flow, although its streams may be several flows' of a lab.
+    /// Whether all of its packets belong to one flow of an application, although its streams may be several flows of a lab.
     pub(crate) fn is_coordinated(&self) -> bool {
         self.coordinated.is_some()
     }
 
-    /// What is reported at present, for its flight.
+    /// The rate and window reported at present, for its flight; `None` without coordination.
     pub(super) fn reported(&self) -> Option<Reported> {
         let guide = &self.coordinated.as_ref()?.guide;
         let window = guide.send_buffer(self.payload + self.overhead, self.rtt.smoothed());
         Some(Reported { rate: guide.rate(), window })
     }
 
-    /// Its packets leave as is reported at present.
+    /// Passes the rate reported at present to its flight.
     pub(super) fn follow(&mut self) {
         if let Some(reported) = self.reported() {
             self.flights.iter_mut().for_each(|flight| flight.follow(reported));
@@ -49,25 +49,25 @@ impl Connection {
         self.outgoing.values().map(Outgoing::unsettled).sum()
     }
 
-    /// How much of so many bytes a stream of such segments may take: as for CP-RUDP, no more of it than is sent in one and a half round trips is
-    /// neither waiting nor unacknowledged (equation 6.2). What is not all of the bytes are full segments.
+    /// How many of `bytes` a stream with segments of `segment` bytes may take. As for CP-RUDP, a stream holds at most what is sent in one
+    /// and a half round trips (equation 6.2). Unless all bytes fit, the result is a multiple of `segment`.
     pub(super) fn may_write(&self, bytes: u64, segment: u32, unsettled: u64) -> u64 {
         let Some(Reported { window, .. }) = self.reported() else { return bytes };
         let room = window.get().saturating_sub(unsettled);
         if bytes <= room { bytes } else { room - room % u64::from(segment) }
     }
 
-    /// The application has so much to write, of which so much was taken.
+    /// The application has offered `bytes` to write, of which `taken` were accepted.
     pub(super) fn has_written(&mut self, bytes: u64, taken: u64, messages: bool) {
         let Some(coordinated) = &mut self.coordinated else { return };
-        // It comes again with what is left of a stream's frame.
+        // An application offers the rest of a stream's frame again.
         if bytes != coordinated.unwritten {
             coordinated.frame = bytes;
         }
         coordinated.unwritten = if messages { 0 } else { bytes - taken };
     }
 
-    /// What it says of itself.
+    /// The flow's state for the CP header.
     fn own(&self) -> Own {
         let Some(coordinated) = &self.coordinated else { return Own::default() };
         let left = coordinated.unwritten.saturating_add(self.unsettled());
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// A packet leaves that stands in these bytes from `at` on: it gets its CP header.
+    /// Inserts the CP header of a packet that leaves, which begins at `at` in these bytes.
     pub(crate) fn put_cp_header(&mut self, packet: &mut Vec<u8>, at: usize, now: Time) {
         let own = self.own();
         if let Some(Coordinated { guide, .. }) = &mut self.coordinated {
@@ -87,17 +87,17 @@ impl Connection {
         }
     }
 
-    /// Appends a packet that asks the aggregation point for reports, if one is due. Answers whether it is.
+    /// Appends a packet that asks the aggregation point for reports, if one is due. Returns whether it did.
     pub(crate) fn ask_point(&mut self, packet: &mut Vec<u8>, now: Time) -> bool {
         let (own, open) = (self.own(), self.state == State::Open);
         let coordinated = self.coordinated.as_mut().filter(|_| open);
         coordinated.is_some_and(|coordinated| coordinated.guide.refresh(&own, packet, now))
     }
 
-    /// Takes the CP header of a packet that has arrived; answers its length, none where the packet is not for this flow.
+    /// Reads the CP header of a packet that has arrived and returns its length; `None` if the packet is not for this flow.
     pub(crate) fn take_cp_header(&mut self, packet: &[u8], now: Time) -> Option<usize> {
         let Some(Coordinated { guide, .. }) = &mut self.coordinated else { return Some(0) };
-        // Both ends speak one version: packets with a longer header than was reckoned with would not fit.
+        // Both ends use one version: packets with a longer header than expected would not fit.
         let length = guide.takes(packet, now)?;
         self.follow();
         Some(length)
@@ -109,7 +109,7 @@ impl Connection {
         coordinated.map_or(Time::NEVER, |coordinated| coordinated.guide.next_timer())
     }
 
-    /// No report may have come for too long.
+    /// Halves the rate if no report has come for too long.
     pub(super) fn on_report_timer(&mut self, now: Time) {
         if let Some(coordinated) = &mut self.coordinated {
             coordinated.guide.on_timer(now);
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// What was reported, for the records.
+    /// The reported values, for the records.
     pub(super) fn report_state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         self.coordinated.iter().for_each(|coordinated| coordinated.guide.state(report));
     }

@@ -12,14 +12,14 @@ use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
 
 impl Connection {
-    /// A packet has arrived that begins with these bytes, which so many zeros follow, with this codepoint.
+    /// A packet has arrived: these bytes, then this many zeros, with this codepoint.
     pub(crate) fn take(&mut self, packet: &[u8], zeros: u32, ecn: Ecn, now: Time) {
         let Some((header, rest)) = Header::read(packet) else { return };
         if header.connection != self.id || !is_well_formed(rest, zeros) {
             return;
         }
         if self.state == State::Over {
-            // A peer that does not know is told, unless that is what it says.
+            // The peer is told that the connection is over, unless its own packet says so.
             let knows = matches!(Frame::read(rest), Some((Frame::Close { .. }, _)));
             self.goodbye = if knows { self.goodbye } else { Some(GONE) };
             return;
@@ -38,7 +38,7 @@ impl Connection {
         self.take_packet(header, rest, ecn, now);
     }
 
-    /// The round trip of the request that the frames of a packet answer.
+    /// The round trip of the request that these frames acknowledge; `None` if they acknowledge none.
     fn opening_round_trip(&self, mut frames: &[u8], now: Time) -> Option<Span> {
         loop {
             match Frame::read(frames)? {
@@ -52,8 +52,8 @@ impl Connection {
         }
     }
 
-    /// Writes the next packet that leaves now, and answers its codepoint. `of` says that it is wanted only if it is this stream's, or the
-    /// connection's own where that is wanted too.
+    /// Writes the next packet that leaves now and returns its codepoint; `None` if there is none. With `of`, only packets of this stream
+    /// count, and control packets if the second value is true.
     pub(crate) fn next_packet_of(
         &mut self,
         of: Option<(u8, bool)>,
@@ -66,7 +66,7 @@ impl Connection {
         self.data(into, of.map(|(stream, _)| stream), now)
     }
 
-    /// The same with what stands around a packet on the simulator: a tag of zeros, and the CP header.
+    /// As [`Connection::next_packet_of`], with what surrounds a packet on the simulator: a tag of zeros, and the CP header.
     pub(crate) fn simulated_packet_of(
         &mut self,
         of: Option<(u8, bool)>,
@@ -82,7 +82,7 @@ impl Connection {
         (of.is_none() && self.ask_point(&mut into.head, now)).then_some(self.ecn)
     }
 
-    /// Hands over what of a stream waits to be read.
+    /// Hands over a stream's data that waits to be read.
     pub(crate) fn read_of(&mut self, stream: u8, to: &mut dyn FnMut(Read<'_>)) {
         let (clock, now) = (&self.peer_clock, self.latest);
         if let Some(stream) = self.incoming.get_mut(&stream) {
@@ -126,7 +126,7 @@ impl Endpoint for Connection {
 
     fn next_timer(&self) -> Time {
         let streams = self.outgoing.values().map(Outgoing::next_timer).min().unwrap_or(Time::NEVER);
-        // A round may turn out to be overdue when what it still had to send has arrived.
+        // A round may be found overdue when the packets that it still had to send are no longer needed.
         let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
@@ -169,7 +169,7 @@ impl Endpoint for Connection {
         if self.state == State::Over {
             return 0;
         }
-        // A datagram opens the connection.
+        // Writing opens the connection.
         self.open(now);
         let Some(outgoing) = self.outgoing(stream) else { return 0 };
         let ((segment, messages), unsettled) = (outgoing.shape(), outgoing.unsettled());

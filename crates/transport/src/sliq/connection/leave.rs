@@ -1,4 +1,4 @@
-//! What leaves a connection: what belongs to the connection itself first, then what is retransmitted, then what is new.
+//! Packets that leave a connection: control packets first, then retransmissions, then new data.
 
 use super::{Connection, HIGH_PER, State, micros};
 use crate::Datagram;
@@ -17,7 +17,7 @@ impl Connection {
         header.write(&mut self.head);
     }
 
-    /// A packet leaves that carries this; answers its record's place for what else is to be known of it.
+    /// The record of a packet that leaves with this content. The caller fills in what the controller needs.
     fn leave(&mut self, content: Content, now: Time) -> Record {
         let fate = if content == Content::Nothing { Fate::Arrived } else { Fate::Out };
         Record {
@@ -43,13 +43,13 @@ impl Connection {
         self.hand(zeros, into);
     }
 
-    /// Hands over what was written, which so many zeros follow. Its buffer and the one before change places: nothing is copied.
+    /// Hands over the packet in `head`, followed by this many zeros. The two buffers change places, so nothing is copied.
     fn hand(&mut self, zeros: u32, into: &mut Datagram) {
         std::mem::swap(&mut into.head, &mut self.head);
         into.zeros = zeros;
     }
 
-    /// What belongs to the connection itself, if something is due.
+    /// Writes the connection's next control packet. Returns `false` if none is due.
     pub(super) fn control(&mut self, into: &mut Datagram, now: Time) -> bool {
         if let Some(reason) = self.goodbye.take() {
             self.begin(Kind::Within, now);
@@ -149,7 +149,7 @@ impl Connection {
         false
     }
 
-    /// Writes a packet that is longer than those that are known to pass, if one is due.
+    /// Writes a packet longer than those known to pass, if a probe of the path's MTU is due.
     fn probe_mtu(&mut self, into: &mut Datagram, now: Time) -> bool {
         let (number, timeout) = (self.log.next(), self.rtt.timeout());
         let Some(mtu) = &mut self.mtu else { return false };
@@ -159,7 +159,7 @@ impl Connection {
         true
     }
 
-    /// Writes a packet of the pairs that measure the path's rate, if one is due.
+    /// Writes the next packet of the pairs that measure the path's rate, if one is due.
     fn measure(&mut self, into: &mut Datagram, now: Time) -> bool {
         let number = self.log.next();
         let Some(train) = self.train.as_mut().filter(|train| train.sends(now)) else { return false };
@@ -169,7 +169,8 @@ impl Connection {
         true
     }
 
-    /// Writes a packet of so much UDP payload that carries nothing, and is acknowledged at once. Its fate is nobody's but its sender's.
+    /// Writes a packet of padding with `size` bytes of UDP payload, which is acknowledged at once. No stream or controller is told of its
+    /// fate.
     fn filler(&mut self, size: u32, into: &mut Datagram, now: Time) {
         self.begin(Kind::Within, now);
         Frame::Ping.write(&mut self.head);
@@ -178,7 +179,7 @@ impl Connection {
         self.put(Content::Nothing, length, into, now);
     }
 
-    /// Writes a packet that asks whether the peer is where it goes: this number is to come back.
+    /// Writes a challenge: a packet with a number that the peer is to send back from the address to which this packet goes.
     #[cfg(feature = "seal")]
     pub(crate) fn challenge(&mut self, number: u64, into: &mut Datagram, now: Time) {
         self.begin(Kind::Within, now);
@@ -186,13 +187,14 @@ impl Connection {
         self.put(Content::Nothing, 0, into, now);
     }
 
-    /// The smallest round trip, if the peer is to be told: who receives a stream with a deadline needs it to know what is late.
+    /// The smallest round trip in microseconds, if the peer is to be told: the receiver of a stream with a deadline needs it to find what
+    /// is late.
     fn round_trip(&mut self, now: Time) -> Option<u32> {
         let planned = self.outgoing.values().any(|stream| stream.is_planned() && !stream.is_settled());
         self.teller.tell(self.delay.smallest_rtt().filter(|_| planned)?, now)
     }
 
-    /// Writes a packet that tells what the peer may send; answers whether there is something to tell.
+    /// Writes a packet that tells the peer how many segments it may send. Returns `false` if there is nothing to tell.
     fn credits(&mut self, now: Time) -> bool {
         let streams = self.incoming.iter_mut();
         let streams =
@@ -209,7 +211,7 @@ impl Connection {
         true
     }
 
-    /// The controller that takes the next packet.
+    /// The index of the controller that takes the next packet; `None` if none may send now.
     fn owner(&mut self, now: Time) -> Option<usize> {
         for (owner, flight) in self.flights.iter_mut().enumerate() {
             match flight.leave(now) {
@@ -221,8 +223,8 @@ impl Connection {
         None
     }
 
-    /// The next packet of a stream, if a controller takes it: what is retransmitted before what is new. `of` says that it is wanted only if
-    /// it is this stream's. Answers its codepoint.
+    /// Writes the next data packet, if a controller takes it: retransmissions before new data. With `of`, only a packet of this stream.
+    /// Returns its codepoint.
     pub(super) fn data(&mut self, into: &mut Datagram, of: Option<u8>, now: Time) -> Option<Ecn> {
         self.latest = now;
         if self.state != State::Open || self.outage.is_on() {

@@ -1,10 +1,10 @@
-//! What says how much of a flight may be under way and how fast packets leave: a congestion controller, or an aggregation point's reports.
+//! What sets a flight's window and pacing rate: a congestion controller, or an aggregation point's reports.
 
 use std::ops::{Deref, DerefMut};
 use weir_base::{Bytes, Random, Rate};
 use weir_control::{Ack, Controller, Recovery};
 
-/// Either of the two.
+/// A congestion controller or a reported rate.
 pub(super) enum Control {
     Own(Box<dyn Controller>),
     Reported(Reported),
@@ -30,12 +30,12 @@ impl DerefMut for Control {
     }
 }
 
-/// What was reported, as a controller says it. Nothing that becomes of packets changes it.
+/// A reported rate and window behind the interface of a controller. Acknowledgements and losses do not change them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reported {
-    /// In IP packets.
+    /// The rate of IP packets, headers included.
     pub(crate) rate: Rate,
-    /// How many bytes may be under way.
+    /// Bytes that may be in flight.
     pub(crate) window: Bytes,
 }
 

@@ -1,30 +1,31 @@
-//! What is told to the controllers of a connection when an acknowledgement has come.
+//! What an acknowledgement tells the controllers of a connection.
 
 use crate::sliq::loss::Record;
 use weir_base::{Span, Time};
 
-/// What an acknowledgement tells of the packets of one controller.
+/// The fate of one controller's packets by an acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct News {
     /// Packets that have arrived, and their bytes.
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
-    /// Packets that turned out lost, and their bytes.
+    /// Packets that count as lost, and their bytes.
     pub(crate) lost: u32,
     pub(crate) lost_bytes: u64,
-    /// Packets that were marked on their way.
+    /// Packets that were CE-marked.
     pub(crate) marked: u32,
-    /// The highest number that arrived, and where it ends.
+    /// The highest packet number that arrived, and the offset at which that packet ends.
     pub(crate) number: u64,
     pub(super) end: u64,
-    /// When the newest was sent, for the RTT.
+    /// When the newest packet was sent, for the RTT.
     pub(super) sent_at: Option<Time>,
-    /// For the delivery rate: what was delivered when the newest was sent, when, and over which time it was sent.
+    /// For the delivery rate: packets delivered when the newest packet was sent, when the last of them was delivered, the time over which
+    /// the packets were sent, and whether the application limited sending.
     pub(super) prior: Option<(u64, Time, Span, bool)>,
 }
 
 impl News {
-    /// A packet has arrived that was under way.
+    /// A packet has arrived that was in flight.
     pub(crate) fn arrived(&mut self, number: u64, record: &Record) {
         self.packets += 1;
         self.bytes += u64::from(record.bytes);
@@ -46,11 +47,11 @@ impl News {
     }
 }
 
-/// What the connection knows when an acknowledgement has come.
+/// The connection's state when an acknowledgement has arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     pub(crate) now: Time,
-    /// How long the receiver held the newest packet's acknowledgement back.
+    /// How long the receiver held back the acknowledgement of the newest packet.
     pub(crate) held: Span,
     pub(crate) srtt: Option<Span>,
     pub(crate) min_rtt: Option<Span>,
