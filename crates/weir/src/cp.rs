@@ -21,7 +21,7 @@ use weir_live::cp::{self, CpError, Ends, SILENCE, Summary};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::Parameters;
 
-/// What a packet with its headers takes at least.
+/// Smallest IP packet: the room that the headers and some payload need.
 const LEAST_MTU: Bytes = Bytes::new(256);
 const MOST_MTU: Bytes = Bytes::new(65_535);
 
@@ -40,7 +40,7 @@ pub(crate) struct CpArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CpAction {
-    /// Send a file, or what comes by the standard input
+    /// Send a file, or the standard input
     #[command(after_help = "\
 Example:
   tar c frames | weir cp send --at 10.1.0.5:9000 --to 10.2.0.5:9000 --application 1 --flow 0 --scheme frames")]
@@ -52,7 +52,7 @@ Example:
     Recv(RecvArgs),
 }
 
-/// Who the endpoint is.
+/// An endpoint's address, application, flow and key.
 #[derive(Debug, Args)]
 pub(crate) struct Who {
     /// The address and port of this end; the same ones as in the applications of its aggregation point
@@ -61,7 +61,7 @@ pub(crate) struct Who {
     /// The application's id at the aggregation points
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=31))]
     pub application: u8,
-    /// The flow's number within the application, the same at both ends and no other flow's
+    /// The flow's number within the application: the same at both ends, and unlike every other flow's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=127))]
     pub flow: u8,
     /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
@@ -79,25 +79,25 @@ pub(crate) struct SendArgs {
     /// The address and port of the other end
     #[arg(long, value_name = "ADDR:PORT")]
     pub to: SocketAddr,
-    /// How the application's flows split what it may send (equal, weighted, frames, priority, ensemble)
+    /// How the application's flows split its total rate (equal, weighted, frames, priority, ensemble)
     #[arg(long, value_name = "NAME", default_value = "equal")]
     pub scheme: String,
-    /// The rate before the first report; of --datagrams, which follow no report, the rate throughout
+    /// The rate before the first report; with --datagrams, which follow no report, the rate throughout
     #[arg(long, default_value = "500kbit")]
     pub rate: Rate,
-    /// The most that is ever sent, whatever is reported
+    /// The highest sending rate, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit")]
     pub max_rate: Rate,
-    /// By which part of its length (0 to 1) a gap between packets may be longer or shorter, so that flows of one rate do not send in step
+    /// Largest random change of a gap between packets, as a share (0 to 1) of its length; flows at one rate then do not send in step
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub jitter: f64,
-    /// How many packets leave together, with a gap as long as all of theirs behind them; TCP sends 2
+    /// How many packets leave together, followed by a gap as long as all their gaps; TCP sends 2
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub burst: u32,
-    /// Send datagrams of this much of the input each, at a fixed rate and without retransmissions (CP-UDP)
+    /// Send the input as datagrams with this payload each, at a fixed rate and without retransmissions (CP-UDP)
     #[arg(long, value_name = "BYTES")]
     pub datagrams: Option<Bytes>,
-    /// What is sent [default: the standard input]
+    /// The file to send [default: the standard input]
     pub file: Option<PathBuf>,
 }
 
@@ -105,10 +105,10 @@ pub(crate) struct SendArgs {
 pub(crate) struct RecvArgs {
     #[command(flatten)]
     pub who: Who,
-    /// Take datagrams (CP-UDP) and write what they carry, one behind the other
+    /// Receive datagrams (CP-UDP), and write their payloads one after another
     #[arg(long)]
     pub datagrams: bool,
-    /// Where it goes [default: the standard output]
+    /// The file to write [default: the standard output]
     pub file: Option<PathBuf>,
 }
 
@@ -118,7 +118,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 1".into())
 }
 
-/// Does what is asked.
+/// Runs `weir cp`.
 pub(crate) fn cp(action: &CpAction) -> Result<(), Failure> {
     match action {
         CpAction::Send(args) => send(args),
@@ -174,7 +174,7 @@ fn recv(args: &RecvArgs) -> Result<(), Failure> {
     told("received", cp::receive(&ends, &parameters, &identity, &mut output, &stop))
 }
 
-/// Tells how a stream went.
+/// Prints the summary of a stream, or returns why it failed.
 fn told(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
     let Summary { bytes, took, retransmitted, flowshare_mbps } = result.map_err(|error| match error {
         CpError::Interrupted => Failure::interrupted("interrupted"),
@@ -198,13 +198,13 @@ impl Who {
     }
 }
 
-/// Who an endpoint is that has this flow's number, and its application's key in this file.
+/// The identity of an endpoint: its flow's number, its application's key from this file, and an epoch from the clock.
 ///
 /// # Errors
 /// The file cannot be read, or others can read it.
 pub(crate) fn identity(flow: u8, key: Option<&Path>) -> Result<Identity, Failure> {
     let key: Option<Key> = key.map(ap::key).transpose()?;
-    // Each start of an endpoint has an epoch above the last one's.
+    // Each start of an endpoint needs a higher epoch than the one before.
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Ok(Identity { flow, key, epoch: since_1970.as_secs() as u32 })
 }
@@ -212,7 +212,7 @@ pub(crate) fn identity(flow: u8, key: Option<&Path>) -> Result<Identity, Failure
 /// The scheme of this name.
 ///
 /// # Errors
-/// There is none.
+/// No scheme has this name.
 pub(crate) fn scheme(name: &str) -> Result<scheme::Config, Failure> {
     name.parse().map_err(|_| {
         let message = format!("there is no scheme `{name}`");
@@ -233,7 +233,7 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// A file that is written to once something has arrived, and not touched before.
+/// A file that is created, or emptied, only when the first data has arrived.
 struct Output {
     path: PathBuf,
     file: Option<File>,
@@ -273,7 +273,7 @@ impl Write for Output {
     }
 }
 
-/// What is sent.
+/// The source of the data to send.
 enum Input {
     File(File),
     Standard(io::Stdin),
@@ -289,7 +289,7 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        // The standard input past its buffer: what is buffered would not show where it is polled.
+        // Read without the buffer of the standard input: `poll` does not see buffered bytes.
         let fd = self.as_fd();
         loop {
             match rustix::io::read(fd, &mut *to) {

@@ -1,4 +1,4 @@
-//! `weir sliq`: the transport SLIQ between hosts: files, streams and measurements; and what it would do on a given channel.
+//! `weir sliq`: the transport SLIQ between hosts: files, streams and measurements; and its plan for a given channel.
 
 mod args;
 mod connect;
@@ -15,7 +15,7 @@ pub(crate) use args::SliqArgs;
 use crate::failure::Failure;
 use args::SliqAction;
 
-/// Does what is asked.
+/// Runs `weir sliq`.
 pub(crate) fn sliq(action: &SliqAction) -> Result<(), Failure> {
     match action {
         SliqAction::Plan(args) => plan::plan(args),

@@ -1,5 +1,5 @@
-//! Datagrams with a CP header (CP-UDP): parts of the input at a fixed rate. An empty datagram is the end; it is sent a few times,
-//! since any of them may be lost.
+//! Datagrams with a CP header (CP-UDP): parts of the input at a fixed rate. An empty datagram marks the end. It is
+//! sent several times, since datagrams may be lost.
 
 use super::{Input, RecvArgs, SendArgs, Who};
 use crate::failure::Failure;
@@ -16,15 +16,15 @@ use weir_transport::coordination::Identity;
 
 /// The CP transport's number in the header; aggregation points do not look at it.
 const PROTOCOL: u8 = 2;
-/// Headers of IPv6, UDP and CP, at the most.
+/// Longest headers of a datagram: IPv6, UDP and CP.
 const HEADERS: u64 = 40 + 8 + 36;
-/// How often the end is sent, and how far apart.
+/// How many times the end is sent, and the time between.
 const ENDS: usize = 5;
 const BETWEEN_ENDS: Duration = Duration::from_millis(50);
-/// How often the receiver answers with an empty datagram, at most: the sender's aggregation point learns of the path by what comes
-/// back.
+/// Shortest time between the empty datagrams with which the receiver answers: the sender's aggregation point measures the path by
+/// packets that come back.
 const ANSWER: Duration = Duration::from_millis(20);
-/// How often an interrupt is looked for.
+/// Time between two checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(200);
 
 const RTT: Cell = Family::Rtt.cell(Statistic::Smoothed);
@@ -81,7 +81,7 @@ pub(super) fn send(
     Ok(())
 }
 
-/// As much of the input as there is room for, and less only at its end.
+/// Fills `to` from the input. Returns the bytes read: fewer than `to` holds only at the end of the input.
 fn fill(input: &mut Input, to: &mut [u8]) -> std::io::Result<usize> {
     let mut length = 0;
     while length < to.len() {
@@ -93,7 +93,7 @@ fn fill(input: &mut Input, to: &mut [u8]) -> std::io::Result<usize> {
     Ok(length)
 }
 
-/// Writes what datagrams carry, until the empty one.
+/// Writes the payloads of datagrams, until the empty one.
 pub(super) fn recv(
     args: &RecvArgs,
     identity: &Identity,
@@ -123,7 +123,7 @@ pub(super) fn recv(
     Ok(())
 }
 
-/// What was last reported of the path.
+/// The last reports about the path, as text.
 fn path(socket: &Socket) -> String {
     let report = |cell| socket.value(cell).filter(|value| *value > 0);
     match (report(RTT), report(FLOWSHARE)) {

@@ -1,4 +1,4 @@
-//! The words of `weir sliq`.
+//! The command line of `weir sliq`.
 
 use crate::transfer::PublicKey;
 use clap::{ArgGroup, Args, Subcommand};
@@ -22,7 +22,7 @@ pub(crate) struct SliqArgs {
 pub(crate) enum SliqAction {
     /// Work out how a stream with a deadline is protected against loss, with the fewest packets
     Plan(super::plan::PlanArgs),
-    /// Make the pair of keys by which hosts know one another
+    /// Make a key pair, by which other hosts recognise this one
     Keygen(KeygenArgs),
     /// Receive files, a stream or measurements from hosts whose keys are allowed
     Serve(ServeArgs),
@@ -37,7 +37,7 @@ pub(crate) enum SliqAction {
 Example:
   weir sliq keygen ~/.config/weir.key     prints the public key, which the other host is given")]
 pub(crate) struct KeygenArgs {
-    /// The file for both keys; it must not be there yet
+    /// The file for both keys; it must not exist yet
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -61,7 +61,7 @@ pub(crate) struct ServeArgs {
     /// The public key of a host that may connect; may be given several times
     #[arg(long, value_name = "KEY", requires = "key")]
     pub allow: Vec<PublicKey>,
-    /// Take unprotected connections of this machine's own processes instead, over loopback
+    /// Accept unprotected connections from processes of this machine instead, over loopback
     #[arg(long)]
     pub plain: bool,
     /// Receive files into this folder
@@ -70,7 +70,7 @@ pub(crate) struct ServeArgs {
     /// Receive one stream, and write it to standard output
     #[arg(long)]
     pub stdout: bool,
-    /// Count what comes for `weir sliq perf`, and keep nothing
+    /// Count the bytes and messages of `weir sliq perf`, and keep none
     #[arg(long)]
     pub perf: bool,
     /// Most bytes that the folder may hold, for example 2TB
@@ -85,13 +85,13 @@ pub(crate) struct ServeArgs {
     pub member: MemberArgs,
 }
 
-/// Which flow of which application of the Coordination Protocol the connection is.
+/// The connection's application in the Coordination Protocol, and its flow there.
 #[derive(Debug, Args)]
 pub(crate) struct MemberArgs {
     /// The application's id at the aggregation points on the way: they report the rate, and there is no congestion controller
     #[arg(long, value_name = "N", requires = "flow", value_parser = clap::value_parser!(u8).range(0..=31))]
     pub application: Option<u8>,
-    /// The flow's number within the application, the same at both ends and no other flow's
+    /// The flow's number within the application: the same at both ends, and unlike every other flow's
     #[arg(long, value_name = "N", requires = "application", value_parser = clap::value_parser!(u8).range(0..=127))]
     pub flow: Option<u8>,
     /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
@@ -102,13 +102,13 @@ pub(crate) struct MemberArgs {
 /// The rate of a flow of an application.
 #[derive(Debug, Args)]
 pub(crate) struct ShareArgs {
-    /// How the application's flows split what it may send (equal, weighted, frames, priority, ensemble)
+    /// How the application's flows split its total rate (equal, weighted, frames, priority, ensemble)
     #[arg(long, value_name = "NAME", default_value = "equal", requires = "application")]
     pub scheme: String,
     /// The rate before the aggregation point's first report
     #[arg(long, value_name = "RATE", default_value = "500kbit", requires = "application")]
     pub first_rate: Rate,
-    /// The most that is ever sent, whatever is reported
+    /// The highest sending rate, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit", requires = "application")]
     pub max_rate: Rate,
 }
@@ -116,7 +116,7 @@ pub(crate) struct ShareArgs {
 /// How packets leave.
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The largest IP packet to try: packets begin with a payload of 1,200 bytes, and grow to what the path is found to carry
+    /// The largest IP packet to try: packets begin with a payload of 1,200 bytes, and grow to the largest that the path carries
     #[arg(long, value_name = "BYTES", default_value = "1500B")]
     pub mtu: Bytes,
     /// Hand packets to the kernel one by one, without segmentation offload
@@ -124,7 +124,7 @@ pub(crate) struct PathArgs {
     pub no_offload: bool,
 }
 
-/// The other host, and how packets get there.
+/// The other host, and how packets reach it.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
     /// This host's keys, as `keygen` wrote them
@@ -139,13 +139,13 @@ pub(crate) struct ConnectArgs {
     /// The congestion controller, as `weir list controllers` names it
     #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = controller, conflicts_with = "application")]
     pub cc: weir_control::Config,
-    /// A second controller, which takes what the first may not send
+    /// A second controller, which sends data that the first one may not send
     #[arg(long, value_name = "NAME", value_parser = controller, conflicts_with = "application")]
     pub second: Option<weir_control::Config>,
-    /// The address and port of this end, as an aggregation point's applications have them [default: any]
+    /// The address and port of this end, as in the applications of its aggregation point [default: any]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub at: Option<SocketAddr>,
-    /// How long the other host may take for a first answer, and be silent later
+    /// The longest wait for the other host's first answer, and its longest silence later
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub timeout: Span,
     #[command(flatten)]
@@ -175,12 +175,12 @@ pub(crate) struct SendArgs {
     /// The files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The host that runs `weir sliq serve`, perhaps with its port
+    /// The host that runs `weir sliq serve`, with or without its port
     #[arg(required = true, value_name = "HOST")]
     pub host: String,
     #[command(flatten)]
     pub connect: ConnectArgs,
-    /// Print a JSON document a second, and one at the end
+    /// Print a JSON document each second, and one at the end
     #[arg(long)]
     pub json: bool,
 }
@@ -195,7 +195,7 @@ Examples:
 Without --deadline it sends as much as it can, and tells what has arrived. With --deadline it sends messages at a rate by ARQ and FEC, \
 and tells how many were there in time. One-way delays take the way back to be as long as the way there when both are shortest.")]
 pub(crate) struct PerfArgs {
-    /// The host that runs `weir sliq serve --perf`, perhaps with its port
+    /// The host that runs `weir sliq serve --perf`, with or without its port
     #[arg(value_name = "HOST")]
     pub host: String,
     #[command(flatten)]
@@ -203,13 +203,13 @@ pub(crate) struct PerfArgs {
     /// How long to send
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "bytes")]
     pub seconds: Span,
-    /// Send so many bytes over each connection instead
+    /// Send this many bytes over each connection, instead of for a time
     #[arg(long, value_name = "BYTES")]
     pub bytes: Option<Bytes>,
-    /// How many connections send at a time
+    /// How many connections send at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5000))]
     pub connections: u32,
-    /// Send messages, each of which is to be delivered so long after it was handed over
+    /// Send messages, each of which is to be delivered within this time of its hand-over
     #[arg(long, value_name = "TIME", conflicts_with_all = ["bytes", "connections"])]
     pub deadline: Option<Span>,
     /// The share of messages to be delivered by the deadline, from 0.5 to 0.9999
@@ -221,7 +221,7 @@ pub(crate) struct PerfArgs {
     /// The length of a message
     #[arg(long, value_name = "BYTES", default_value = "1000B", requires = "deadline")]
     pub message: Bytes,
-    /// Beside the messages send as much as the path carries, with priority 3
+    /// Send bulk data beside the messages, as much as the path carries, with priority 3
     #[arg(long, requires = "deadline")]
     pub bulk: bool,
     /// The priority of the messages: 0 goes first, 7 last

@@ -1,4 +1,4 @@
-//! Connections of `weir sliq`, as its words describe them: from this host, and to it.
+//! Connections of `weir sliq`, made from its command line: from this host, and to it.
 
 use super::args::{ConnectArgs, PathArgs, ServeArgs};
 use super::member::Member;
@@ -16,22 +16,22 @@ use weir_transport::sliq::host::{Accepts, Host, setup};
 use weir_transport::sliq::link::{Link, LinkSetup};
 use weir_transport::sliq::{Parameters, StreamParameters};
 
-/// A packet asks whether the peer is there when nothing was heard for so long.
+/// After this long without a packet from the peer, a packet asks whether it is there.
 const KEEPALIVE: Span = Span::from_secs(3);
-/// A connection of which nothing is heard is over after this long.
+/// A connection ends after this long without a packet from the peer.
 const IDLE: Span = Span::from_secs(60);
-/// A request of a handshake has to fit: 1,200 bytes behind the headers of UDP and IP.
+/// Smallest IP packet, of IPv4 and of IPv6: the 1,200 bytes of a handshake's request, with the headers of UDP and IP.
 const LEAST_MTU: [Bytes; 2] = [Bytes::new(1228), Bytes::new(1248)];
-/// What the kernel sends at most in a packet.
+/// Largest IP packet that the kernel sends.
 const MOST_MTU: Bytes = Bytes::new(65_535);
 
-/// Another host that is connected to.
+/// A host to connect to.
 pub(super) struct Remote<'a> {
     args: &'a ConnectArgs,
     keys: Option<(Keys, PublicKey)>,
     controllers: Vec<weir_control::Config>,
     member: Option<Member>,
-    /// Where it is.
+    /// Its address.
     at: SocketAddr,
     pub(super) clock: Now,
     stamp: u64,
@@ -48,7 +48,7 @@ fn check(path: &PathArgs, at: SocketAddr, member: Option<&Member>) -> Result<(),
     }
 }
 
-/// Plain packets are for processes of one machine.
+/// Refuses unprotected packets that could leave this machine.
 fn check_plain(plain: bool, at: SocketAddr) -> Result<(), Failure> {
     if plain && !at.ip().is_loopback() {
         let message = format!("unprotected packets do not leave this machine, and {at} may be another");
@@ -65,10 +65,10 @@ fn keys(path: Option<&std::path::PathBuf>) -> Result<Option<Keys>, Failure> {
 }
 
 impl<'a> Remote<'a> {
-    /// Makes ready to connect to a host, from a socket.
+    /// Prepares connections to a host, and binds the socket that they use.
     ///
     /// # Errors
-    /// The keys cannot be read, the host has no address, or what is asked for cannot be.
+    /// The keys cannot be read, the host has no address, the arguments are out of range, or the socket cannot be bound.
     pub(super) fn new(host: &str, args: &'a ConnectArgs) -> Result<(Remote<'a>, UdpPort), Failure> {
         let at = address(host)?;
         let member = Member::new(&args.member, Some(&args.share))?;
@@ -104,10 +104,10 @@ impl<'a> Remote<'a> {
         Ok((Remote { args, keys, controllers, member, at, clock: Now::default(), stamp }, port))
     }
 
-    /// One more connection, with a stream of these parameters for frames; its number.
+    /// Adds a connection whose stream for frames has these parameters. Returns its number.
     ///
     /// # Errors
-    /// The system has no randomness, or the keys are none.
+    /// The system gives no random bytes, or the peer's key is not a public key.
     pub(super) fn connect(
         &mut self,
         host: &mut Host,
@@ -134,12 +134,12 @@ impl<'a> Remote<'a> {
         link.open(now);
         match host.add(link, connection, self.at, None) {
             Some(number) => Ok(number),
-            // Its number is another's: 24 bits are drawn again.
+            // Another connection has this number: draw 24 new bits.
             None => self.connect(host, parameters.stream, now),
         }
     }
 
-    /// Why a connection that is over was not what was wanted.
+    /// The failure of a connection that ended too early, before it opened or after.
     pub(super) fn lost(&self, was_open: bool) -> Failure {
         let at = self.at;
         if was_open {
@@ -154,7 +154,7 @@ impl<'a> Remote<'a> {
         ))
     }
 
-    /// Whether the other host has been silent for too long, at this time, on a connection that was asked for at time zero.
+    /// Whether the other host has been silent for longer than `--timeout`, since its last packet or, before the first, since time zero.
     pub(super) fn is_silent(&self, link: &Link, now: Time) -> bool {
         now.since(link.last_heard()) > self.args.timeout
     }
@@ -166,10 +166,10 @@ fn parameters(stream: StreamParameters, member: Option<&Member>) -> Parameters {
     Parameters { stream, coordination, keepalive, idle: IDLE, search_mtu: true, ..Parameters::default() }
 }
 
-/// The socket and the connections of a host that others connect to, and its key.
+/// A server's socket, connections and public key; the key is `None` with `--plain`.
 ///
 /// # Errors
-/// The keys cannot be read, or the address cannot be had.
+/// The keys cannot be read, the arguments are out of range, or the address cannot be bound.
 pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKey>), Failure> {
     let member = Member::new(&args.member, None)?;
     check(&args.path, args.listen, member.as_ref())?;
@@ -195,7 +195,7 @@ pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKe
     Ok((port, Host::new(Some(accepts)), public))
 }
 
-/// The kernel has refused something.
+/// A failure with the kernel's error as its message.
 pub(super) fn failed(error: &io::Error) -> Failure {
     Failure::failed(error.to_string())
 }

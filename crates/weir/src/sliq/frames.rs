@@ -1,5 +1,5 @@
-//! What two hosts say to one another over a stream of SLIQ: frames, each of a kind (1 byte), a length (4, the first byte most significant)
-//! and as many bytes.
+//! The frames that two hosts exchange over a stream of SLIQ: a kind (1 byte), a length (4 bytes, big-endian) and a payload of that
+//! length.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -10,7 +10,7 @@ use weir_transport::{Endpoint, Message as Written, Read, Stream};
 
 /// The stream that carries frames.
 pub(super) const STREAM: Stream = Stream(0);
-/// Length of a kind and a length.
+/// Bytes of a frame before its payload.
 const HEADER: usize = 5;
 /// The longest frame holds a block.
 const LONGEST: usize = BLOCK as usize + BlockHeader::LENGTH;
@@ -22,27 +22,28 @@ const BYTES: u8 = 3;
 const RECEIPTS: u8 = 4;
 const COUNTED: u8 = 5;
 
-/// What a connection is for; its first frame says so.
+/// The purpose of a connection, which its first frame names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ask {
-    /// Files, as messages of a transfer say.
+    /// Files, by the messages of a transfer.
     Files,
-    /// Bytes as they come, to the other host's standard output.
+    /// A stream of bytes for the other host's standard output.
     Input,
-    /// Measurement: all that follows is counted.
+    /// A measurement: the receiver counts all bytes that follow.
     Perf,
 }
 
-/// What a receiver has counted.
+/// The counts of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Counted {
-    /// Bytes, and the time from the first to the last.
+    /// Bytes received.
     pub bytes: u64,
+    /// Time from the first byte to the last.
     pub seconds: f64,
-    /// Processor time that the receiver has used meanwhile, for all connections.
+    /// Processor time of the receiver since the first byte, for all its connections.
     pub cpu_seconds: f64,
-    /// The most memory that the receiver has had.
+    /// Peak memory of the receiver; 0 if unknown.
     pub peak_memory_bytes: u64,
 }
 
@@ -61,17 +62,17 @@ pub(super) enum Frame<'a> {
     Ask(Ask),
     Message(Message),
     Block(BlockHeader, &'a [u8]),
-    /// Of standard input; none at its end.
+    /// A piece of standard input; empty at its end.
     Bytes(&'a [u8]),
     Receipts(Vec<Receipt>),
     Counted(Counted),
 }
 
-/// The frames of a connection: those that have come, and those that are to be sent.
+/// The frames of a connection: those that have arrived, and those to send.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
     come: Vec<u8>,
-    /// How much of that is read.
+    /// Bytes of `come` that are read.
     read: usize,
     out: Vec<u8>,
     written: usize,
@@ -82,7 +83,7 @@ fn senseless(what: impl std::fmt::Display) -> io::Error {
 }
 
 impl Talk {
-    /// Takes what has come on a connection; `other` gets what belongs to other streams.
+    /// Reads the data that has arrived on a connection; `other` receives the data of other streams.
     pub(super) fn take(&mut self, link: &mut Link, mut other: impl FnMut(Stream, Read<'_>)) {
         self.come.drain(..std::mem::take(&mut self.read));
         link.read(&mut |stream, read| match stream {
@@ -94,7 +95,7 @@ impl Talk {
     /// The next frame; `None` before it is whole.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a valid frame.
     pub(super) fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
         let rest = &self.come[self.read..];
         let Some(([kind, length @ ..], rest)) = rest.split_first_chunk::<HEADER>() else { return Ok(None) };
@@ -120,7 +121,7 @@ impl Talk {
         Ok(Some(frame))
     }
 
-    /// What has come and is no frame yet: where no more frames follow, these are the first bytes of what does.
+    /// Takes the bytes that are not a frame yet, and returns their number: in a measurement, its first bytes.
     pub(super) fn rest(&mut self) -> usize {
         let rest = self.come.len() - self.read;
         self.read = self.come.len();
@@ -134,12 +135,12 @@ impl Talk {
         parts.iter().for_each(|part| self.out.extend_from_slice(part));
     }
 
-    /// Says what the connection is for.
+    /// Writes the frame that names the connection's purpose.
     pub(super) fn ask(&mut self, ask: Ask) {
         self.put(ASK, &[serde_json::to_vec(&ask).unwrap_or_default().as_slice()]);
     }
 
-    /// Says a message of a transfer.
+    /// Writes a message of a transfer.
     ///
     /// # Errors
     /// It is too long.
@@ -148,17 +149,17 @@ impl Talk {
         Ok(())
     }
 
-    /// Sends a block of a file.
+    /// Writes a block of a file.
     pub(super) fn block(&mut self, header: BlockHeader, payload: &[u8]) {
         self.put(BLOCK_OF_FILE, &[&header.encode(), payload]);
     }
 
-    /// Sends bytes of standard input; none at its end.
+    /// Writes a piece of standard input; an empty one marks its end.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.put(BYTES, &[bytes]);
     }
 
-    /// Tells when messages have arrived.
+    /// Writes the arrival times of messages.
     pub(super) fn receipts(&mut self, receipts: &[Receipt]) {
         let nanos = |receipt: &Receipt| {
             [receipt.sent, receipt.arrived].map(|time| time.as_nanos().to_be_bytes()).concat()
@@ -166,7 +167,7 @@ impl Talk {
         self.put(RECEIPTS, &[receipts.iter().flat_map(nanos).collect::<Vec<u8>>().as_slice()]);
     }
 
-    /// Tells what was counted.
+    /// Writes the counts.
     pub(super) fn counted(&mut self, counted: Counted) {
         self.put(COUNTED, &[serde_json::to_vec(&counted).unwrap_or_default().as_slice()]);
     }
@@ -176,7 +177,7 @@ impl Talk {
         self.out.len() - self.written
     }
 
-    /// Writes as much as the connection has room for.
+    /// Passes as many bytes to the connection as it has room for.
     pub(super) fn write(&mut self, link: &mut Link, now: Time) {
         while self.waiting() > 0 {
             let head = &self.out[self.written..];
@@ -205,7 +206,7 @@ fn receipts(bytes: &[u8]) -> Vec<Receipt> {
 mod tests {
     use super::*;
 
-    /// What one says as another hears it, piece by piece.
+    /// The frames of one end as the other reads them, in pieces of this length.
     fn heard(talk: &Talk, piece: usize) -> Vec<String> {
         let mut heard = vec![];
         let mut other = Talk::default();

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use weir_coord::header::Version;
 use weir_transport::coordination::{Coordination, Identity};
 
-/// What a connection is in its application, and who.
+/// A connection's part in its application, and its identity.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
     pub(super) coordination: Coordination,
@@ -14,7 +14,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// What the words say; `None` where they name no application. Who only answers says nothing of shares.
+    /// The member that the arguments name; `None` if they name no application. A server has no `share`.
     ///
     /// # Errors
     /// The key cannot be read, there is no such scheme, or the rates contradict each other.
@@ -34,13 +34,13 @@ impl Member {
         Ok(Some(Member { coordination, identity }))
     }
 
-    /// Bytes of the header that its packets begin with.
+    /// Length in bytes of the header at the start of its packets.
     pub(super) fn header(&self) -> u64 {
         let version = if self.identity.key.is_some() { Version::Two } else { Version::One };
         version.length() as u64
     }
 
-    /// Who the next connection is: each has an epoch of its own.
+    /// The identity of the next connection: each has its own epoch.
     pub(super) fn next_identity(&mut self) -> Identity {
         self.identity.epoch = self.identity.epoch.wrapping_add(1);
         self.identity

@@ -16,17 +16,17 @@ use weir_transport::sliq::link::Link;
 use weir_transport::sliq::{DeliveryName, StreamParameters};
 use weir_transport::{Endpoint, Message, Stream};
 
-/// What is written at once: zeros, which cost as much as other bytes.
+/// Bytes of one write: zeros, which cost as much as other bytes.
 const PIECE: usize = 1 << 16;
-/// Most that waits in a connection to be sent for the first time, of many and of few.
+/// Most data that waits in a connection for its first transmission: with at most [`FEW`] connections, and with more.
 const QUEUE: Bytes = Bytes::new(1 << 18);
 const SMALL_QUEUE: Bytes = Bytes::new(1 << 15);
 const FEW: u32 = 16;
-/// How often RTTs are looked at, and whether the other host is there.
+/// Time between two samples of the RTTs, and between two checks whether the other host is silent.
 const LOOK: Span = Span::from_millis(50);
-/// A message begins with the time at which it was sent.
+/// Bytes at the start of a message: the time at which it was sent.
 const STAMP: usize = 8;
-/// With several priorities bulk data has this one.
+/// Priority of bulk data.
 const BULK_PRIORITY: u8 = 3;
 
 pub(super) fn perf(args: &PerfArgs) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn messages(args: &PerfArgs, deadline: Span) -> StreamParameters {
 /// A connection.
 struct Lane {
     talk: Talk,
-    /// The stream of its messages.
+    /// The stream of its messages; `None` without a deadline.
     messages: Option<Stream>,
     opened: Option<Time>,
     written: u64,
@@ -127,7 +127,7 @@ impl Lane {
         }
     }
 
-    /// Hears and writes what there is. Answers whether the receiver has counted all.
+    /// Reads what has arrived, and writes as much as there is room for. Returns whether the receiver's counts are there.
     fn go_on(
         &mut self,
         args: &PerfArgs,
@@ -194,7 +194,7 @@ impl Lane {
         while self.next <= now {
             let length = args.message.get() as usize;
             zeros[..STAMP].copy_from_slice(&now.as_nanos().to_be_bytes());
-            // One that finds no room is late for good.
+            // A message without room is not retried: it counts as late.
             link.write(stream, Message { bytes: length as u64, head: &zeros[..length] }, now);
             zeros[..STAMP].fill(0);
             (self.sent, self.next) = (self.sent + 1, self.next + gap);
@@ -208,7 +208,7 @@ struct Measuring<'a> {
     remote: &'a Remote<'a>,
     lanes: BTreeMap<usize, Lane>,
     zeros: Vec<u8>,
-    /// Smoothed RTTs, each looked at now and then.
+    /// Smoothed RTTs of all connections, sampled every [`LOOK`].
     rtt: Histogram,
     look: Time,
     failure: Option<Failure>,
@@ -250,7 +250,7 @@ impl Measuring<'_> {
 }
 
 impl Lane {
-    /// What became of its messages. The clocks' difference is the one that makes the shortest way back as long as the way there.
+    /// Counts and delays of its messages. The clocks' offset is taken from the shortest round trip, as if its two ways were equal.
     fn messages(&self, deadline: Span) -> Value {
         let nearest = self.receipts.iter().min_by_key(|(receipt, back)| back.since(receipt.sent).as_nanos());
         let offset = nearest.map_or(0, |(receipt, back)| {
@@ -291,7 +291,7 @@ fn end(number: usize, host: &mut Host) {
     }
 }
 
-/// The same for a person.
+/// The document as plain text.
 fn text(document: &Value) -> String {
     let number = |key: &str| document[key].as_f64().unwrap_or_default();
     let mut text = format!(
@@ -355,7 +355,7 @@ impl Application for Measuring<'_> {
                 if self.remote.is_silent(link, now) {
                     silent = Some(link.is_open());
                 }
-                // Its time may be over.
+                // The time for which it sends may be over.
                 host.look_at(*number);
             }
             if let Some(was_open) = silent {

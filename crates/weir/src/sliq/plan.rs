@@ -1,4 +1,4 @@
-//! `weir sliq plan`: what the error control of SLIQ would do on a given channel.
+//! `weir sliq plan`: the plan that SLIQ's error control chooses for a given channel.
 
 use crate::failure::Failure;
 use crate::{print, print_json};
@@ -13,13 +13,13 @@ use weir_transport::sliq::aec::{Channel, Choice, Goal, Mode, Plan, WORST_PER, ch
 Example:
   weir sliq plan --per 20% --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B --deadline 50ms --target 0.995")]
 pub(crate) struct PlanArgs {
-    /// The share of packets that is lost, for example 20% or 0.2
+    /// The share of packets that are lost, for example 20% or 0.2
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub per: f64,
-    /// From when a packet has left to when its acknowledgement is here, at the longest, for example 20ms
+    /// The longest time from a packet's departure to the arrival of its acknowledgement, for example 20ms
     #[arg(long)]
     pub rtt: Span,
-    /// The one-way delay to the receiver, at the longest [default: half of the round trip]
+    /// The longest one-way delay to the receiver [default: half of the round trip]
     #[arg(long)]
     pub owd: Option<Span>,
     /// The rate at which the sender sends, for example 10mbit
@@ -53,7 +53,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is wrong with a plan's numbers.
+/// Refuses numbers with which there is no plan.
 fn check(args: &PlanArgs, channel: &Channel) -> Result<(), Failure> {
     let refuse = |what: String, help: &str| Err(Failure::bad_input(what, help));
     if args.target <= 0.0 || args.target >= 1.0 {

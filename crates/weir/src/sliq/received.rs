@@ -1,4 +1,4 @@
-//! What a connection brings: files for a folder, a stream for standard output, or bytes and messages that are counted.
+//! The data that a connection delivers: files for a folder, a stream for standard output, or bytes and messages that are counted.
 
 use super::frames::{Counted, Receipt, STREAM, Talk};
 use crate::transfer::{Folder, Left, MOST_FILES};
@@ -10,11 +10,11 @@ use weir_base::{Span, Time};
 use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, Ledger, Message, Outcome, length_of};
 use weir_transport::Stream;
 
-/// Files of a session.
+/// The files of a session.
 #[derive(Default)]
 pub(super) struct Files {
     files: Vec<Incoming>,
-    /// All are offered: what earlier attempts have left of this one is being looked at; `None` when all were.
+    /// The file whose blocks of earlier attempts are being read; `None` until all files are offered, and again after the last.
     looked: Option<(usize, Option<Left>)>,
     received: u64,
 }
@@ -38,10 +38,10 @@ impl Files {
         self.looked.is_some()
     }
 
-    /// The sender says something; what to answer.
+    /// Handles a message of the sender. Returns the answers.
     ///
     /// # Errors
-    /// What is asked for cannot be, or makes no sense.
+    /// The request cannot be met, or the message is not one that a sender sends.
     pub(super) fn hear(&mut self, message: Message, folder: &Folder) -> io::Result<Vec<Message>> {
         match message {
             Message::Offer { name, bytes, memory: false } => {
@@ -66,10 +66,10 @@ impl Files {
         }
     }
 
-    /// Looks at the next block that an earlier attempt has left; what to tell the sender.
+    /// Reads the next block that an earlier attempt has left. Returns messages for the sender.
     ///
     /// # Errors
-    /// The disk's.
+    /// The disk's, or a file that is whole cannot be given its name.
     pub(super) fn look(&mut self, folder: &Folder) -> io::Result<Vec<Message>> {
         let Some((number, left)) = &mut self.looked else { return Ok(vec![]) };
         let Some(file) = self.files.get_mut(*number) else {
@@ -92,10 +92,10 @@ impl Files {
         Ok(found.tell.into_iter().collect())
     }
 
-    /// A block has come; what to answer.
+    /// Stores a block. Returns the answers.
     ///
     /// # Errors
-    /// It is not what was told, or cannot be written.
+    /// Its place, length or digest is not the announced one, or it cannot be written.
     pub(super) fn block(
         &mut self,
         header: BlockHeader,
@@ -116,12 +116,12 @@ impl Files {
                 self.complete(header.file, folder)
             }
             Some(Outcome::Superfluous) => Ok(vec![]),
-            // Its digest comes before it, and nothing is damaged on the way.
+            // The digest arrives before the block, and the transport damages nothing.
             _ => Err(wrong()),
         }
     }
 
-    /// Gives a file its name when all of it is there; what to tell.
+    /// Gives a file its name when all of it is there. Returns the message that says so.
     fn complete(&mut self, number: u32, folder: &Folder) -> io::Result<Vec<Message>> {
         let Some(file) = self.files.get_mut(number as usize).filter(|file| !file.stored) else {
             return Ok(vec![]);
@@ -139,7 +139,7 @@ impl Files {
         self.files.iter().any(|file| file.name == name && !file.stored)
     }
 
-    /// The connection is over, or has no more to say; how many of how many files are whole.
+    /// Gives up the files that are not whole. Returns the number of whole files, and of all.
     pub(super) fn end(&self, folder: &Folder) -> (usize, usize) {
         let missing = self.files.iter().filter(|file| !file.stored);
         missing.clone().for_each(|file| folder.give_up(&file.name, &file.part));
@@ -147,9 +147,9 @@ impl Files {
     }
 }
 
-/// So many bytes may wait for the reader of standard output.
+/// The sender is held back while this many bytes wait for the reader of standard output.
 const FULL: usize = 4 << 20;
-/// What a pipe that can be written to takes without waiting (pipe(7), `PIPE_BUF`).
+/// Bytes that a writable pipe takes without blocking (pipe(7), `PIPE_BUF`).
 const PIECE: usize = 4096;
 
 /// A stream on its way to standard output.
@@ -157,11 +157,11 @@ pub(super) struct Output {
     pub(super) stdout: io::Stdout,
     session: Option<usize>,
     waiting: Vec<u8>,
-    /// How much of that is written.
+    /// Bytes of `waiting` that are written.
     done: usize,
     written: u64,
     digest: Digest,
-    /// The end of the stream has come; and the sender was told that all of it is written.
+    /// Whether the stream's end has arrived, and whether the sender was told that all of it is written.
     ended: bool,
     told: bool,
 }
@@ -182,10 +182,10 @@ impl Default for Output {
 }
 
 impl Output {
-    /// A connection's stream begins.
+    /// Begins the stream of a connection.
     ///
     /// # Errors
-    /// There is another already.
+    /// Another stream is being received.
     pub(super) fn begin(&mut self, number: usize) -> io::Result<()> {
         match self.session.replace(number) {
             None => Ok(()),
@@ -196,7 +196,7 @@ impl Output {
         }
     }
 
-    /// The connection whose stream it is.
+    /// The number of the connection whose stream it is; `None` before one begins.
     pub(super) fn session(&self) -> Option<usize> {
         self.session
     }
@@ -211,7 +211,7 @@ impl Output {
         }
     }
 
-    /// Whether more than enough waits to be written.
+    /// Whether so much waits to be written that the sender is held back.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() - self.done >= FULL
     }
@@ -231,7 +231,7 @@ impl Output {
         self.told
     }
 
-    /// Writes as much as does not wait. Answers what the sender is told when that was the last.
+    /// Writes as much as does not block. Returns the message for the sender once all of the stream is written.
     ///
     /// # Errors
     /// The reader of standard output has gone, or the disk is full.
@@ -253,23 +253,23 @@ impl Output {
 #[derive(Default)]
 pub(super) struct Counting {
     bytes: u64,
-    /// When the first and the last came.
+    /// Arrival times of the first and the last data; `None` before any.
     times: Option<(Time, Time)>,
     cpu: Span,
     receipts: Vec<Receipt>,
     told: bool,
 }
 
-/// The time that a message begins with, which is when it was sent.
+/// The time at which a message was sent, from its first 8 bytes; `None` if it has fewer.
 pub(super) fn stamp(head: &[u8]) -> Option<Time> {
     head.first_chunk().map(|bytes| Time::from_nanos(u64::from_be_bytes(*bytes)))
 }
 
-/// Receipts are told so many at a time, or each moment that the connection is looked at.
+/// Most receipts in a frame.
 const TIMES: usize = 16;
 
 impl Counting {
-    /// So many bytes were read, which begin with the time at which they were sent if they are a message.
+    /// Counts bytes that were read; `sent` is the time at their start, at which they were sent if they are a message.
     pub(super) fn take(&mut self, stream: Stream, bytes: u64, sent: Option<Time>, now: Time) {
         self.count(bytes, now);
         if let Some(sent) = sent.filter(|_| stream != STREAM) {
@@ -285,7 +285,7 @@ impl Counting {
         self.times = Some((self.times.map_or(now, |(first, _)| first), now));
     }
 
-    /// Tells what is to be told: receipts, and the sums when all has come.
+    /// Writes the receipts and, after the last data, the counts.
     pub(super) fn go_on(&mut self, ended: bool, talk: &mut Talk, now: Time) {
         for receipts in self.receipts.chunks(TIMES) {
             talk.receipts(receipts);
@@ -309,7 +309,7 @@ pub(super) fn process_time() -> Span {
     Span::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The most memory that this process has had (`VmHWM`, proc_pid_status(5)); 0 where the system does not tell.
+/// Peak memory of this process in bytes (`VmHWM`, proc_pid_status(5)); 0 if the system does not report it.
 pub(super) fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

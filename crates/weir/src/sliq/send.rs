@@ -18,11 +18,11 @@ use weir_transport::Endpoint;
 use weir_transport::sliq::StreamParameters;
 use weir_transport::sliq::host::Host;
 
-/// So many bytes are made ready to be written.
+/// Bytes that are kept ready to be written.
 const READY: usize = 1 << 20;
-/// What is read of standard input at once.
+/// Bytes of one read of standard input.
 const PIECE: usize = 1 << 16;
-/// How often the command looks whether the other host is there.
+/// Time between two checks whether the other host is silent.
 const LOOK: Span = Span::from_millis(100);
 
 pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
@@ -57,11 +57,11 @@ pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
     sending.ended.unwrap_or_else(|| Err(remote.lost(sending.began.is_some())))
 }
 
-/// What is sent.
+/// The data to send.
 enum Source {
     Files {
         files: Vec<Outgoing>,
-        /// The receiver has told what it has: blocks may go, from this one of this file on.
+        /// Whether the receiver has told which blocks it has; then blocks are sent, from `block` of `file` on.
         ready: bool,
         file: usize,
         block: u64,
@@ -93,7 +93,7 @@ impl Source {
         Ok(Source::Input { stdin: io::stdin(), bytes: 0, digest: Digest::of(&[]), ended: false })
     }
 
-    /// Makes the next block ready to be written. Answers whether there was one.
+    /// Makes the next block ready to be written. Returns whether there was one.
     fn next(&mut self, talk: &mut Talk) -> io::Result<bool> {
         let Source::Files { files, ready: true, file: number, block, kept, .. } = self else {
             return Ok(false);
@@ -117,10 +117,10 @@ impl Source {
         Ok(false)
     }
 
-    /// The receiver says something. Answers how many bytes it has received, if it says that.
+    /// Handles a message of the receiver. Returns the number of bytes that it has received, if the message tells it.
     ///
     /// # Errors
-    /// It refuses, or says what makes no sense.
+    /// The receiver refuses, or the message is not one that a receiver sends.
     fn hear(&mut self, message: Message) -> Result<Option<u64>, Failure> {
         match (self, message) {
             (_, Message::Refuse { reason }) => Err(Failure::failed(format!("refused: {reason}"))),
@@ -148,7 +148,7 @@ impl Source {
         }
     }
 
-    /// Bytes in all, those of them that were there already, and the files.
+    /// All bytes, the bytes that the receiver had already, and each file's name, bytes and digest.
     fn sums(&self) -> (u64, u64, Vec<(String, u64, Digest)>) {
         match self {
             Source::Files { files, kept, stored, .. } => {
@@ -172,14 +172,14 @@ struct Sending<'a> {
     began: Option<Time>,
     /// How it ended.
     ended: Option<Result<(), Failure>>,
-    /// What the receiver has told last, and when.
+    /// The bytes received, as last reported, and when.
     told: (u64, Time),
     look: Time,
     over: bool,
 }
 
 impl Sending<'_> {
-    /// Hears and sends what there is.
+    /// Reads what has arrived, and sends as much as there is room for.
     fn go_on(&mut self, host: &mut Host, now: Time) -> Result<(), Failure> {
         let Some(link) = host.link(self.number) else { return Ok(()) };
         if link.is_open() && self.began.is_none() {
@@ -213,7 +213,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// It ends, well or not.
+    /// Ends the transfer, with this result unless it has one.
     fn end(&mut self, how: Result<(), Failure>, host: &mut Host) {
         self.ended.get_or_insert(how);
         if let Some(link) = host.link(self.number) {
@@ -222,7 +222,7 @@ impl Sending<'_> {
         }
     }
 
-    /// The receiver has told how much it has received.
+    /// Prints the number of bytes that the receiver reports, and the goodput since its last report.
     fn second(&mut self, bytes: u64, now: Time) -> Result<(), Failure> {
         let (before, at) = std::mem::replace(&mut self.told, (bytes, now));
         let rate = rate(bytes.saturating_sub(before), now.since(at));

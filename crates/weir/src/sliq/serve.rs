@@ -18,9 +18,9 @@ use weir_transport::Endpoint;
 use weir_transport::sliq::host::Host;
 use weir_transport::sliq::link::Link;
 
-/// A connection of which nothing is heard ends after this long.
+/// A connection ends after this long without a packet from the peer.
 const SILENCE: Span = Span::from_secs(60);
-/// How often senders are told how much was received.
+/// Time between two reports to senders of the bytes received.
 const PERIOD: Span = Span::from_secs(1);
 
 pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     };
     let (mut port, mut host, public) = listen(args)?;
     let key = public.map_or_else(|| "plain".to_owned(), |key| format!("key {key}"));
-    // With --stdout that is for what comes.
+    // With --stdout, standard output is for the stream.
     let line = format!("listening on {}, {key}", port.address());
     if args.stdout {
         say(&line)
@@ -49,7 +49,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     serving.done.unwrap_or(Ok(()))
 }
 
-/// What is received.
+/// What the command receives.
 enum Receives {
     Files(Folder),
     Output(Output),
@@ -61,7 +61,7 @@ struct Session {
     from: String,
     talk: Talk,
     asked: Asked,
-    /// It was refused: nothing more is heard.
+    /// Whether it was refused; nothing more is read from it then.
     refused: bool,
 }
 
@@ -75,14 +75,14 @@ enum Asked {
 struct Serving {
     what: Receives,
     sessions: BTreeMap<usize, Session>,
-    /// When senders are told next.
+    /// When senders get their next report.
     next: Time,
-    /// How the command ends, when it does.
+    /// The command's result; `None` while it runs.
     done: Option<Result<(), Failure>>,
 }
 
 impl Session {
-    /// Hears what has come and does what it says. `others` are the other connections.
+    /// Reads what has arrived, and acts on it. `others` are the other connections.
     fn go_on(
         &mut self,
         what: &mut Receives,
@@ -94,7 +94,7 @@ impl Session {
             link.read(&mut |stream, read| counting.take(stream, read.bytes, stamp(read.head), now));
             counting.go_on(link.finished(), &mut self.talk, now);
         } else if !self.is_held_back(what) {
-            // Messages may come with the frame that says that they are to be counted.
+            // Messages may arrive together with the frame that asks to count them.
             let mut early = vec![];
             self.talk.take(link, |stream, read| early.push((stream, read.bytes, stamp(read.head))));
             while let Some(frame) = self.talk.next()? {
@@ -120,13 +120,13 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the sender is held back until the reader of standard output has gone on.
+    /// Whether the sender is held back until the reader of standard output has read more.
     fn is_held_back(&self, what: &Receives) -> bool {
         let full = if let Receives::Output(output) = what { output.is_full() } else { false };
         full && matches!(self.asked, Asked::Output)
     }
 
-    /// A sender begins a file again: if it is this one's too, its earlier attempt is over, though nobody has said so.
+    /// Ends this session if it is an earlier attempt of the same sender at a file that the sender offers again.
     fn yield_to(&mut self, from: &str, name: &str, folder: &Folder) {
         if let Asked::Files(files) = &mut self.asked
             && self.from == from
@@ -134,13 +134,13 @@ impl Session {
         {
             files.end(folder);
             (self.asked, self.refused) = (Asked::Nothing, true);
-            // It fits a frame; who is still there hears of it.
+            // The message fits a frame; a sender that is still there receives it.
             let reason = format!("{name:?} is sent again by a later command");
             let _ = self.talk.say(&Message::Refuse { reason });
         }
     }
 
-    /// Tells the sender why it goes no further.
+    /// Refuses the session, and tells the sender why.
     fn refuse(&mut self, error: &io::Error, number: usize, host: &mut Host, now: Time) {
         self.refused = true;
         say(&format!("weir: {}: {error}", self.from));
@@ -152,7 +152,7 @@ impl Session {
 }
 
 impl Asked {
-    /// A frame has come; what to answer.
+    /// Handles a frame. Returns the answers.
     fn hear(&mut self, frame: Frame<'_>, what: &mut Receives, number: usize) -> io::Result<Vec<Message>> {
         match (self, frame, what) {
             (asked @ Asked::Nothing, Frame::Ask(ask), what) => {
@@ -175,7 +175,7 @@ impl Asked {
 }
 
 impl Receives {
-    /// Begins what a connection asks for.
+    /// Begins the session that a connection asks for.
     fn begin(&mut self, ask: Ask, number: usize) -> io::Result<Asked> {
         match (self, ask) {
             (Receives::Files(_), Ask::Files) => Ok(Asked::Files(Files::default())),
@@ -194,7 +194,7 @@ impl Receives {
 }
 
 impl Serving {
-    /// A session goes on; if it cannot, its sender is told why.
+    /// Continues a session, or refuses it if that fails.
     fn go_on(&mut self, number: usize, host: &mut Host, now: Time) {
         let from = || {
             let key = host.key(number).map(|key| PublicKey(key).to_string());
@@ -220,7 +220,7 @@ impl Serving {
         self.sessions.insert(number, session);
     }
 
-    /// Tells senders how much was received. Of whom nothing was heard for too long, the connection ends.
+    /// Tells senders how much was received, and ends connections whose peers have been silent for too long.
     fn tell_progress(&mut self, host: &mut Host, now: Time) {
         for (number, session) in &mut self.sessions {
             if let Some(link) = host.link(*number).filter(|link| now.since(link.last_heard()) > SILENCE) {
@@ -242,7 +242,7 @@ impl Serving {
 
 impl Application for Serving {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
-        // Who asks is nobody before its first sealed packet.
+        // A peer proves its identity with its first sealed packet.
         if host.link(number).is_some_and(|link| link.is_open()) {
             self.go_on(number, host, now);
         }
@@ -312,7 +312,7 @@ impl Application for Serving {
         let Some(number) = output.session() else { return };
         let written = output.write();
         if let (Some(session), Ok(Some(stored))) = (self.sessions.get_mut(&number), &written) {
-            // It fits a frame.
+            // The message fits a frame.
             let _ = session.talk.say(stored);
         }
         if let Err(error) = written {
