@@ -1,4 +1,4 @@
-//! The application thread: it drives the applications of all flows over their sockets and epoll, and samples what these know of their
+//! The application thread: it drives the applications of all flows over their sockets and epoll, and samples the state of their
 //! connections.
 
 mod endpoints;
@@ -30,36 +30,36 @@ use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
-/// How long the thread sleeps at most before it looks whether the run is over.
+/// Longest sleep before the thread checks whether the run is over.
 const LOOK_UP: Span = Span::from_millis(20);
 /// How long before its start a drawn flow gets its sockets, and how long after its completion it keeps them, so that both ends
 /// have closed.
 const AHEAD: Span = Span::from_millis(150);
 const BEHIND: Span = Span::from_secs(1);
 
-/// What the application thread has to tell when the run is over.
+/// What the application thread reports at the end of the run.
 #[derive(Debug, Default)]
 pub(crate) struct AppsReport {
-    /// How much later than asked for datagrams left their sockets.
+    /// How late datagrams left their sockets.
     pub(crate) gap_error: Histogram,
-    /// Most sample periods between two samples of `tcp_info`.
+    /// Largest number of sample periods between two samples of `tcp_info`.
     pub(crate) sampled_every: u32,
-    /// What went wrong with flows, each once.
+    /// A line for each flow that failed.
     pub(crate) troubles: Vec<String>,
 }
 
-/// A flow's sockets, and what the thread keeps of it.
+/// A flow's sockets, and its state in this thread.
 struct FlowState {
     sockets: FlowSockets,
     target: SocketAddr,
     /// Length in bytes of a datagram's IP and UDP headers.
     headers: u64,
     role: Role,
-    /// The application that drives it: its place among the thread's.
+    /// The application that drives it: index in [`Apps::driven`].
     application: usize,
-    /// The connection that it shares with others: its place among those.
+    /// The connection that it shares: index in [`Apps::sharing`]. `None` if it shares none.
     connection: Option<usize>,
-    /// Whether it is one of many that were drawn: its sockets come and go with it.
+    /// Whether it arrives at random: its sockets are then opened shortly before it starts, and closed after it ends.
     drawn: bool,
     /// Whether its connection has opened, and whether it is complete or has failed.
     opened: bool,
@@ -106,11 +106,11 @@ enum Timer {
     Wake,
     /// An endpoint's.
     Endpoint(End),
-    /// A drawn flow's sockets are let go.
+    /// A drawn flow's sockets are closed.
     Discard,
 }
 
-/// What an event of the epoll instance is about.
+/// The kind of socket that an event of the epoll instance concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Socket(End),
@@ -130,9 +130,9 @@ pub(crate) struct Apps<'a> {
     epoll: OwnedFd,
     timers: BinaryHeap<Reverse<(Time, Timer, usize)>>,
     shared: Shared,
-    /// What endpoints receive in.
+    /// Buffers in which endpoints receive packets.
     buffers: Buffers,
-    /// What an application has told, until it is written down.
+    /// Notices of applications that are not yet recorded, with their flows.
     notices: Vec<(usize, Notice)>,
     read: &'a [AtomicU64],
     relay: Relay,
@@ -141,10 +141,10 @@ pub(crate) struct Apps<'a> {
 }
 
 impl<'a> Apps<'a> {
-    /// Takes the sockets of all flows over. `read` is where each flow's bytes are counted as they are read.
+    /// Takes over the sockets of all flows. `read` holds, for each flow, the number of bytes read so far.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub(crate) fn new(
         run: &'a Run,
         testbed: &'a Testbed,
@@ -215,7 +215,7 @@ impl<'a> Apps<'a> {
         Ok(apps)
     }
 
-    /// Whether nothing is to be done for a flow here but to read: the network sends its datagrams, or a command does all.
+    /// Whether the thread only reads for a flow: the fabric sends its datagrams, or a command does everything.
     fn is_idle(&self, flow: usize) -> bool {
         match self.flows[flow].role {
             Role::Datagrams(datagrams) => datagrams.exact,
@@ -224,14 +224,14 @@ impl<'a> Apps<'a> {
         }
     }
 
-    /// Drives everything until `over` is set; then closes all sockets, by resets.
+    /// Drives all applications until `over` is set; then closes all sockets with resets.
     ///
     /// # Errors
-    /// The kernel's, from epoll; what goes wrong with a flow is reported, and the others go on.
+    /// The kernel's error from epoll. A flow that fails is reported, and the others go on.
     pub(crate) fn run(mut self, over: &AtomicBool) -> io::Result<AppsReport> {
         self.prepare(Time::ZERO);
         if sockets::runs_endpoints(self.run) {
-            // The kernel's transports run before all programs; so do those that run here.
+            // The kernel's transports run before all programs; so should the endpoints of this thread.
             claim_processor();
         }
         std::thread::sleep(std::time::Duration::from_nanos(self.shared.clock.until_start().as_nanos()));
@@ -265,7 +265,7 @@ impl<'a> Apps<'a> {
 
     /// Opens the sockets of the drawn flows that start soon.
     fn prepare(&mut self, now: Time) {
-        // In batches: each takes a visit to every host concerned.
+        // In batches: each batch enters the namespace of every host concerned.
         let start_of = |flow: &usize| Time::ZERO + self.run.flows[*flow].start;
         if self
             .to_come
@@ -309,7 +309,7 @@ impl<'a> Apps<'a> {
         }
     }
 
-    /// A socket has something to tell.
+    /// Tells the application that a socket is ready.
     fn ready(&mut self, flow: usize, end: End) {
         self.drive(flow, |application, flow, now, sockets, tell| {
             application.on_socket(flow, end, now, sockets, tell);
@@ -318,7 +318,7 @@ impl<'a> Apps<'a> {
         });
     }
 
-    /// Has a flow's application do something; then writes down what it tells, and sees to what it waits for.
+    /// Calls a flow's application, records its notices, and updates the sockets and timers that it waits for.
     fn drive(
         &mut self,
         flow: usize,
@@ -332,11 +332,11 @@ impl<'a> Apps<'a> {
             notices.push((first + flow, notice));
         });
         self.tell();
-        // What happens at one flow may have moved the application's others.
+        // An event of one flow may affect the application's other flows.
         for flow in flows {
             self.flush(flow);
             self.count_read(flow);
-            // Fails only for a socket that is gone already.
+            // Fails only for a socket that is already closed.
             let _ = self.watch(flow);
             self.arm(flow);
         }
@@ -347,12 +347,12 @@ impl<'a> Apps<'a> {
         self.read[flow].store(application.read(flow - flows.start), Ordering::Relaxed);
     }
 
-    /// Writes down what applications have told.
+    /// Records the notices of applications.
     fn tell(&mut self) {
         while let Some((flow, notice)) = (!self.notices.is_empty()).then(|| self.notices.remove(0)) {
             let now = self.shared.clock.now();
             if notice == Notice::Completed {
-                // What the sender had to do for it, up to the end.
+                // The sender's state at the end of the flow.
                 self.sample_transport(flow, now);
             }
             record_notice(&mut self.relay, flow, &notice, now);
@@ -389,7 +389,7 @@ impl<'a> Apps<'a> {
         }
     }
 
-    /// Has the application's next time in the queue. What is due at the end of the run needs no doing.
+    /// Puts the application's next timer in the queue, unless it is due at the end of the run or later.
     fn arm(&mut self, flow: usize) {
         if self.is_idle(flow) {
             return;
@@ -427,7 +427,7 @@ impl<'a> Apps<'a> {
         }
     }
 
-    /// Has the epoll instance tell what the application wants to know of a flow's sockets, and nothing else.
+    /// Watches a flow's sockets for exactly the events that the application waits for.
     fn watch(&mut self, flow: usize) -> Result<(), Errno> {
         let Driven { application, flows } = &self.driven[self.flows[flow].application];
         let first = flows.start;

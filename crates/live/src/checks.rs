@@ -1,4 +1,4 @@
-//! What of a run real Linux cannot do, or not here, found before anything starts.
+//! Checks, before anything starts, for runs that Linux or this machine cannot carry out.
 
 use crate::card;
 use crate::controls::unable;
@@ -9,7 +9,7 @@ use weir_control::Feedback;
 use weir_engine::EngineError;
 use weir_plan::{Group, Run};
 
-/// Refuses what a UDP socket cannot do for a transport that the kernel does not have.
+/// Refuses datagrams that the fabric is to send at exact times by a transport that the kernel does not have.
 pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
     for group in &run.groups {
         let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
@@ -42,7 +42,7 @@ pub(crate) fn check_feedback(run: &Run) -> Result<(), EngineError> {
     }
 }
 
-/// Refuses what of TCP the kernel has no setting for.
+/// Refuses TCP settings that the kernel does not have.
 pub(crate) fn check_acknowledgements(run: &Run) -> Result<(), EngineError> {
     for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
         let asked = [
@@ -60,12 +60,12 @@ pub(crate) fn check_acknowledgements(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses cards that the kernel's shapers cannot be.
+/// Refuses cards that the kernel's shapers cannot implement.
 pub(crate) fn check_cards(run: &Run) -> Result<(), EngineError> {
     card::unfit(run).map_or(Ok(()), |(what, help)| Err(EngineError::Unable { what, help }))
 }
 
-/// Refuses clocks of their own: all namespaces share the kernel's, and it counts milliseconds.
+/// Refuses settings of hosts' clocks: all namespaces share the kernel's clock, which counts milliseconds.
 pub(crate) fn check_clocks(run: &Run) -> Result<(), EngineError> {
     let plain = weir_base::Clock::default();
     for (group, settings) in run.groups.iter().filter_map(|group| Some((group, group.tcp()?))) {
@@ -91,7 +91,7 @@ pub(crate) fn check_clocks(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses socket buffers that this machine has no memory for: the kernel would take it from everything else that runs here.
+/// Refuses socket buffers that exceed this machine's memory: the kernel would take it from all other programs.
 pub(crate) fn check_buffers(run: &Run) -> Result<(), EngineError> {
     let info = rustix::system::sysinfo();
     let memory = Bytes::new(info.totalram as u64 * u64::from(info.mem_unit));
@@ -110,7 +110,7 @@ pub(crate) fn check_buffers(run: &Run) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses groups that ask different things of a host that they share: buffers, ECN, window scaling, SACK and the least timeout
+/// Refuses groups that need different settings of a host that they share: buffers, ECN, window scaling, SACK and the least timeout
 /// are settings of the whole host.
 pub(crate) fn check_hosts(run: &Run) -> Result<(), EngineError> {
     let stream = |group: &&Group| group.tcp().is_some();

@@ -1,5 +1,6 @@
-//! Endpoints of the Coordination Protocol over the kernel's UDP sockets: datagrams with its header ([`Socket`]), which also read and
-//! write the cells of their aggregation point, and reliable streams at the rate that it reports ([`send`], [`receive`]).
+//! Endpoints of the Coordination Protocol over the kernel's UDP sockets: datagrams with its header ([`Socket`]), through which an
+//! application reads and writes cells of its aggregation point, and reliable streams at the rate that this point reports ([`send`],
+//! [`receive`]).
 
 mod socket;
 mod stream;

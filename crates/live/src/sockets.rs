@@ -1,5 +1,5 @@
 //! The sockets of all flows, opened inside their hosts' namespaces before the run starts. From then on one thread drives
-//! them from outside: a socket stays in the namespace that it was opened in, and so does what it accepts.
+//! them from outside: a socket stays in the namespace in which it was opened, and so do the sockets that it accepts.
 
 use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
@@ -36,7 +36,7 @@ pub(crate) enum FlowSocket {
 }
 
 impl FlowSocket {
-    /// What the epoll instance was asked to tell of it.
+    /// The events for which the epoll instance watches it.
     pub(crate) fn watched(&mut self) -> &mut EventFlags {
         match self {
             FlowSocket::Kernel(socket) => &mut socket.watched,
@@ -44,7 +44,7 @@ impl FlowSocket {
         }
     }
 
-    /// What the epoll instance is to tell of it to an application that reads from it, or not, and wants room, or not.
+    /// The events to watch it for: whether the application `reads` from it, `datagrams` or a stream, and waits for `room` to write.
     pub(crate) fn wanted(&self, reads: bool, datagrams: bool, room: bool) -> EventFlags {
         let mut wanted = EventFlags::empty();
         match self {
@@ -70,8 +70,8 @@ impl AsFd for FlowSocket {
     }
 }
 
-/// The sockets of one flow; what a workload does not need is not there. Of requests, the sender is the server, which is
-/// accepted, and the receiver the client.
+/// The sockets of one flow; each is `None` if the workload does not need it. For requests, the sender is the server, whose socket
+/// is accepted, and the receiver is the client.
 #[derive(Default)]
 pub(crate) struct FlowSockets {
     /// Sends.
@@ -83,7 +83,7 @@ pub(crate) struct FlowSockets {
 }
 
 impl FlowSockets {
-    /// Where the socket of an end is; a listener is none.
+    /// The socket of an end, listeners excluded.
     pub(crate) fn end(&mut self, end: End) -> &mut Option<FlowSocket> {
         match end {
             End::Sender => &mut self.sender,
@@ -92,11 +92,11 @@ impl FlowSockets {
     }
 }
 
-/// Opens the sockets of all flows of a run, but for those that were drawn: of these there are too many at once, and each
-/// gets its own when its time comes.
+/// Opens the sockets of all flows of a run, except flows that arrive at random: these are too many at once, so each gets its
+/// sockets shortly before it starts.
 ///
 /// # Errors
-/// What the kernel refused, with the flow's name.
+/// The kernel's error, with the flow's name.
 pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>> {
     let mut all: Vec<FlowSockets> = run.flows.iter().map(|_| FlowSockets::default()).collect();
     let drawn = |flow: &usize| run.groups[run.flows[*flow].group].workload.has_random_arrivals();
@@ -140,7 +140,7 @@ pub(crate) fn open_some(run: &Run, testbed: &Testbed, flows: &[usize]) -> io::Re
     Ok(opened)
 }
 
-/// Whether a transport is endpoints of our own over UDP sockets: the kernel does not have it.
+/// Whether a transport runs as endpoints of our own over UDP sockets, since the kernel does not have it.
 pub(crate) fn has_endpoints(transport: &Config) -> bool {
     !matches!(transport, Config::Tcp(_) | Config::Udp(_) | Config::CpUdp(_))
 }
@@ -150,19 +150,19 @@ fn group_transport(run: &Run, flow: usize) -> Option<&Config> {
     run.groups[run.flows[flow].group].transport.as_ref().filter(|transport| has_endpoints(transport))
 }
 
-/// Whether a run has such transports.
+/// Whether a run has transports that the kernel does not have.
 pub(crate) fn runs_endpoints(run: &Run) -> bool {
     (0..run.flows.len()).any(|flow| group_transport(run, flow).is_some())
 }
 
-/// The endpoints of a flow whose transport the kernel does not have.
+/// The two endpoints of a flow; both `None` if the kernel has its transport.
 fn endpoints(run: &Run, flow: usize) -> io::Result<[Option<weir_transport::End>; 2]> {
     let Some(transport) = group_transport(run, flow) else { return Ok([None, None]) };
     let ends = transport.protected_ends(&run.setup(flow));
     Ok(ends.ok_or_else(|| io::Error::other("cannot generate keys"))?.map(Some))
 }
 
-/// Makes flows that share a connection streams of it: the one that begins first has made it.
+/// Makes flows that share a connection streams of it. The flow that starts first has made the connection.
 fn share(run: &Run, flows: &[usize], endpoints: &mut [[Option<weir_transport::End>; 2]]) -> io::Result<()> {
     for mut sharing in run.shared_connections() {
         sharing.sort_by_key(|flow| run.flows[*flow].start);
@@ -178,8 +178,8 @@ fn share(run: &Run, flows: &[usize], endpoints: &mut [[Option<weir_transport::En
     Ok(())
 }
 
-/// Gives those endpoints of a flow their sockets that are at the host whose namespace the calling thread is in. Each packet leaves by
-/// itself, as it does from a simulated host.
+/// Opens the sockets of those endpoints of a flow that are at the host whose namespace the calling thread is in. Packets leave one
+/// by one, as from a simulated host.
 fn place_endpoints(
     index: usize,
     run: &Run,
@@ -217,7 +217,7 @@ fn open_ends(
                 sockets.sender = kernel(KernelSocket::stream(stream_sender(settings()?, place(pair.from))?));
             }
             if receives {
-                // What is accepted inherits the controller.
+                // Accepted sockets inherit the controller.
                 let listener = stream_receiver(group, place(pair.to))?;
                 rustix::net::listen(&listener, 1)?;
                 sockets.listener = Some(listener);
@@ -243,7 +243,7 @@ fn open_ends(
                     kernel(connected(place(pair.to), place(pair.from), ecn, run.layer(index))?);
             }
         }
-        // What a listening socket is set to, those that it accepts inherit: the server sends by the group's controller.
+        // Accepted sockets inherit the listener's options: the server sends by the group's controller.
         Role::RequestResponse => {
             if sends {
                 let listener = stream_sender(settings()?, place(pair.from))?;
@@ -289,13 +289,13 @@ fn set_controller(socket: &OwnedFd, controller: &str) -> io::Result<()> {
 fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = socket(SocketType::STREAM, address)?;
     // However the process ends, closing resets the connection at once. An orderly close would leave an orphan behind that
-    // keeps the namespace alive until its last timer has run out; whoever wants a FIN shuts the sending side down first.
+    // keeps the namespace alive until its last timer has run out. To send a FIN, shut the sending side down first.
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket)
 }
 
-/// A socket for datagrams to one other, with this codepoint.
+/// A datagram socket that is connected to its peer and sends with this codepoint.
 fn connected(own: SocketAddr, peer: SocketAddr, ecn: Ecn, layer: Option<Layer>) -> io::Result<KernelSocket> {
     let socket = datagram_socket(own)?;
     match own {
@@ -318,7 +318,7 @@ fn socket(kind: SocketType, address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
-/// Has the kernel pace a connection although its controller does not ask for it: any limit but "none" switches TCP's own
+/// Makes the kernel pace a connection although its controller does not ask for it: any limit but "none" switches TCP's own
 /// pacing on (`sk_setsockopt`, SO_MAX_PACING_RATE, in net/core/sock.c); the highest possible one changes nothing else.
 fn pace(socket: &OwnedFd) -> io::Result<()> {
     let limit: libc::c_ulong = libc::c_ulong::MAX - 1;

@@ -1,4 +1,4 @@
-//! A recorder that only adds up: what tests and the accuracy measurement look at.
+//! A recorder that only adds records up, for tests and the measurement of accuracy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,17 +9,17 @@ use weir_record::{
     Recorder, RttSample, StateSample, TransportSample,
 };
 
-/// Sums over a run, from the end of its warm-up on; events count from the start.
+/// Sums over a run, from the end of its warm-up on. Events, messages, states and `tcp_info` count from the start.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     warmup: Time,
     span: Span,
     names: Vec<String>,
-    /// For each flow.
+    /// Sums of each flow.
     pub flows: Vec<FlowSums>,
-    /// For each link.
+    /// Sums of each link.
     pub links: Vec<LinkSums>,
-    /// For each station, its latest state.
+    /// Latest state of each station.
     pub stations: Vec<BTreeMap<String, f64>>,
     /// Samples of `tcp_info`.
     pub transport_samples: u64,
@@ -29,14 +29,14 @@ pub struct Tally {
     pub disordered: bool,
 }
 
-/// What a flow did.
+/// Sums of a flow.
 #[derive(Debug, Clone, Default)]
 pub struct FlowSums {
     /// Counters added up.
     pub sum: FlowSample,
     /// Its requests and frames.
     pub messages: Vec<Message>,
-    /// Everything that happened to it.
+    /// Its events, with their times.
     pub events: Vec<(Time, FlowEventKind)>,
     /// The congestion window of each `tcp_info`, in segments.
     pub windows: Vec<f64>,
@@ -46,29 +46,29 @@ pub struct FlowSums {
     pub state: BTreeMap<String, f64>,
 }
 
-/// What a link did.
+/// Sums of a link.
 #[derive(Debug, Clone, Default)]
 pub struct LinkSums {
     /// IP bytes and overhead sent.
     pub sent_bytes: u64,
     /// Packets that reached the queue.
     pub arrived: u64,
-    /// Dropped by the queue.
+    /// Packets dropped by the queue.
     pub dropped: u64,
-    /// Marked.
+    /// Packets marked by the queue.
     pub marked: u64,
-    /// Lost by the link.
+    /// Packets lost by the link.
     pub lost: u64,
-    /// Sent twice by the link.
+    /// Packets duplicated by the link.
     pub duplicated: u64,
-    /// Damaged by the link.
+    /// Packets damaged by the link.
     pub corrupted: u64,
     /// Sojourn times.
     pub delay: Histogram,
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// An empty tally of a run.
     pub fn new(run: &Run) -> Tally {
         Tally {
             warmup: Time::ZERO + run.warmup,
@@ -91,7 +91,7 @@ impl Tally {
         Rate::from_bytes_in(weir_base::Bytes::new(self.flows[flow].sum.received_bytes), self.span)
     }
 
-    /// Whether and when something happened to a flow.
+    /// The time of a flow's first event of this kind; `None` if there is none.
     pub fn when(&self, flow: usize, kind: FlowEventKind) -> Option<Time> {
         self.flows[flow].events.iter().find(|(_, happened)| *happened == kind).map(|(at, _)| *at)
     }

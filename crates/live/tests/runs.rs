@@ -1,6 +1,6 @@
 //! Live runs over real kernel TCP: bytes, marks, drops and sums, never times.
 //!
-//! Where namespaces are not permitted they are skipped, and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
+//! Where namespaces are not permitted, they skip with a message; with WEIR_REQUIRE_LIVE=1 they fail.
 
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
@@ -30,7 +30,7 @@ use weir_plan::{Lab, Run};
 use weir_record::FlowEventKind::{Completed, Failed, Opened, Started};
 use weir_record::MessageFate;
 
-/// A test: its name, which states what it shows, and what it does.
+/// A test: its name, which states what it shows, and its function.
 type Test = (&'static str, fn());
 
 const TESTS: [Test; 50] = [
@@ -121,7 +121,7 @@ fn main() {
     }
 }
 
-/// The runs of a lab: a dumbbell of 10 Mbit/s and 20 ms with this text behind it.
+/// The first run of a lab of 3 s, without warm-up and jitter, with this text behind it.
 fn lab(text: &str) -> Run {
     let text = format!(
         "format = 1\n[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\nstart_jitter = \"0 s\"\nhost_jitter = \"0 s\"\n{text}"
@@ -206,7 +206,7 @@ fn a_radio_channel_is_played() {
     assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
 }
 
-/// Whether weir's own controls can be loaded here; tells why not.
+/// Whether weir's own controls can be loaded here; prints why not.
 fn controls_can_be_loaded() -> bool {
     let tried = weir_kernel::hold(&"vegas".parse().unwrap());
     if let Err(problem) = &tried {
@@ -256,7 +256,7 @@ fn runs_share_a_control() {
     };
     // The longer one connects when the shorter has ended, and the third has other parameters.
     let runs = [run(1, 20), run(3, 20), run(1, 10)];
-    // Each is tried by itself first, as a lab's runs are before the first begins.
+    // Each run is checked first, as all runs of a lab are before the first begins.
     runs.iter().for_each(|run| Live.check(run).unwrap());
     let done: Vec<(Tally, Outcome)> = std::thread::scope(|scope| {
         let begun: Vec<_> = runs.iter().map(|run| scope.spawn(|| go(run))).collect();
@@ -292,7 +292,7 @@ fn two_groups_take_different_ways() {
         tally.links[index].sent_bytes
     };
     assert!(sent("sat") > 50_000 && sent("net") > 100_000 && sent("wifi") > 150_000);
-    // Acknowledgements only, and of each group on its own way.
+    // These links carry acknowledgements only, each group's on its own path.
     assert!(sent("lte") == 0 && sent("lte-up") > 0 && sent("wifi-up") > 0);
     assert!(sent("lte-up") < 10_000 && sent("wifi-up") < 10_000);
 }
@@ -303,7 +303,7 @@ fn a_bulk_flow_stops() {
     assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
     assert!(!events(&tally, 0).contains(&Failed));
     let sum = &tally.flows[0].sum;
-    // 40 to 52 bytes of headers in each data packet; what was sent twice was read once.
+    // Each data packet has 40 to 52 bytes of headers, and retransmitted data is read once.
     assert!(sum.read_bytes > 0 && sum.read_bytes < sum.received_bytes, "{sum:?}");
 }
 

@@ -14,7 +14,7 @@ use weir_coord::header::{Flags, Prefix, Version};
 
 /// The largest UDP payload (RFC 768).
 const LARGEST: usize = 65_507;
-/// Changes that are kept for an application that does not ask for them.
+/// Most changes that are kept for an application that does not read them.
 const KEPT: usize = 1024;
 
 /// A socket of one flow.
@@ -29,11 +29,11 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket at this address of the flow that `identity` names, which watches these cells. Without a key its headers begin in
-    /// `version` and go on in what the peer speaks. It sends to `peer`; without one, to whom a datagram of the flow comes from first.
+    /// A socket at this address for the flow that `identity` names; it watches these cells. Without a key, its headers begin in
+    /// `version` and continue in the peer's. It sends to `peer`; if that is `None`, to the source of the flow's first datagram.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn bind(
         at: SocketAddr,
         peer: Option<SocketAddr>,
@@ -56,12 +56,12 @@ impl Socket {
     /// Its own address.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// The address that it sends to, once there is one.
+    /// The address that it sends to; `None` before it is known.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -77,12 +77,12 @@ impl Socket {
         self.endpoint.value(cell)
     }
 
-    /// Watched cells that have changed since the last call, with their values, in the order in which they did: the last 1,024 at most.
+    /// Watched cells that have changed since the last call, with their values, in order of change: the last 1,024 at most.
     pub fn changes(&mut self) -> impl Iterator<Item = (Cell, u32)> {
         self.changes.drain(..)
     }
 
-    /// Datagrams that were not taken: from somebody else, of another flow, without a header, or forged.
+    /// Number of datagrams that were refused: from another address, of another flow, without a header, or forged.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -90,13 +90,13 @@ impl Socket {
     /// Sends a datagram.
     ///
     /// # Errors
-    /// The kernel's; [`ErrorKind::NotConnected`] while there is no peer; [`ErrorKind::InvalidInput`] for more than a datagram carries.
+    /// The kernel's error; [`ErrorKind::NotConnected`] without a peer; [`ErrorKind::InvalidInput`] for a payload that is too long.
     pub fn send(&mut self, payload: &[u8]) -> io::Result<()> {
         self.send_flagged(Flags::default(), payload)
     }
 
-    /// Asks the aggregation point for reports and tells it what was written, with a datagram that it sends back. For flows that
-    /// receive nothing else.
+    /// Sends a datagram that the aggregation point returns: it carries written cells there, and reports back. For flows that
+    /// receive no other datagrams.
     ///
     /// # Errors
     /// As [`Socket::send`].
@@ -114,18 +114,18 @@ impl Socket {
         loop {
             match self.socket.send_to(&self.packet[..header + payload.len()], peer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT, None)?,
-                // Of an earlier datagram: nobody listens there, or nobody does yet.
+                // The error is an earlier datagram's: nobody listens there, or nobody does yet.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
                 result => return result.map(drop),
             }
         }
     }
 
-    /// Waits for a datagram of the flow, `within` so long where it is given, and returns its payload; `None` if the time is over.
-    /// Reports are taken on the way, and answers to [`Socket::ask`] are nothing but reports.
+    /// Waits for a datagram of the flow, and returns its payload; `None` if none arrives `within` the time, where one is given.
+    /// Reports in headers are taken on the way; answers to [`Socket::ask`] carry reports only and are not returned.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn receive(&mut self, within: Option<Duration>) -> io::Result<Option<&[u8]>> {
         let until = within.map(|within| Instant::now() + within);
         loop {
@@ -140,7 +140,7 @@ impl Socket {
         }
     }
 
-    /// Takes what has arrived up to the first payload, and tells where that is.
+    /// Takes datagrams up to the first of the flow. Returns where in `packet` its payload begins and ends; `None` if none is there.
     fn take(&mut self) -> io::Result<Option<(usize, usize)>> {
         loop {
             let (length, from) = match self.socket.recv_from(&mut self.packet) {

@@ -1,5 +1,5 @@
 //! A CP-RUDP stream over a UDP socket: a file or a pipe goes from one end to the other at the rate that the aggregation points on the
-//! way report. One thread: packets in, times, the application's bytes, packets out, and then it sleeps.
+//! way report. One thread receives packets, runs timers, moves the application's bytes, sends packets and sleeps.
 
 use crate::clock::Clock;
 use crate::udp::{Arrival, Buffers, UdpPort};
@@ -14,30 +14,31 @@ use weir_transport::coordination::Identity;
 use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 
-/// How much of the input is read at once.
+/// Bytes of one read of the input.
 const CHUNK: usize = 1 << 16;
-/// A peer that says nothing for so long is gone; whoever waits for it is told after a part of that.
+/// A stream ends after this long without a packet from the peer.
 pub const SILENCE: Span = Span::from_secs(30);
+/// The sender reports a silent peer after this long.
 const QUIET: Span = Span::from_secs(3);
-/// How long the receiver answers what is retransmitted after the end of the stream.
+/// After the end of the stream, the receiver answers retransmissions until the peer has been silent for this long.
 const LINGER: Span = Span::from_secs(1);
-/// How exactly packets leave.
+/// Shortest sleep: how exactly packets leave.
 const GRAIN: Span = Span::from_micros(100);
-/// How often an interrupt is looked for.
+/// Longest sleep: how often an interrupt is looked for.
 const LOOK: Span = Span::from_millis(200);
 
-/// Where a stream runs.
+/// The addresses of a stream's ends, and its MTU.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
     /// The socket's own address.
     pub at: SocketAddr,
-    /// The peer's; without one, whoever opens the stream.
+    /// The peer's address; `None` for whoever opens the stream.
     pub peer: Option<SocketAddr>,
     /// Largest IP packet.
     pub mtu: Bytes,
 }
 
-/// What a stream was.
+/// The totals of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Summary {
     /// Bytes of the application.
@@ -50,14 +51,14 @@ pub struct Summary {
     pub flowshare_mbps: f64,
 }
 
-/// Why a stream ended before its end.
+/// Why a stream ended early.
 #[derive(Debug)]
 pub enum CpError {
     /// The peer has said nothing for half a minute.
     Silence,
     /// It was interrupted.
     Interrupted,
-    /// The socket, or what is read or written.
+    /// An error of the socket, the input or the output.
     Io(io::Error),
 }
 
@@ -79,11 +80,11 @@ impl From<io::Error> for CpError {
     }
 }
 
-/// Sends all that `from` gives, until its end, and waits until the peer has it. `quiet` is told, once each time, that the peer has said
-/// nothing for a while: of [`SILENCE`] so much is over.
+/// Sends all of `from`, and waits until the peer has acknowledged it. `quiet` is called once for each long silence of the peer, with
+/// the time since its last packet.
 ///
 /// # Errors
-/// Why the stream has ended before.
+/// Why the stream ended early.
 pub fn send(
     ends: &Ends,
     parameters: &Parameters,
@@ -134,7 +135,7 @@ pub fn send(
 /// Writes all that the peer sends to `to`, until the end of the stream.
 ///
 /// # Errors
-/// Why the stream has ended before.
+/// Why the stream ended early.
 pub fn receive(
     ends: &Ends,
     parameters: &Parameters,
@@ -176,12 +177,13 @@ struct Driver {
     peer: Option<SocketAddr>,
     endpoint: Box<dyn Endpoint>,
     clock: Clock,
-    /// When the first and the last packet of the peer came; the start before that, at the end that opens the stream.
+    /// When the stream began: the start, at the end that opens it; the peer's first packet, at the other.
     began: Option<Time>,
+    /// When the peer's last packet arrived; the start before the first.
     heard: Time,
-    /// The packet since which it was told that the peer is quiet.
+    /// The value of `heard` for which a silence was last reported.
     told: Option<Time>,
-    /// The latest time that the endpoint was told when it sent.
+    /// The latest time passed to the endpoint when it sent.
     latest: Time,
     bytes: u64,
     body: Body,
@@ -208,7 +210,7 @@ impl Driver {
         })
     }
 
-    /// Takes all packets that have arrived, and the times that have come.
+    /// Receives all packets that have arrived, and runs the timer if it is due.
     fn turn(&mut self) -> io::Result<()> {
         let Driver { port, buffers, peer, endpoint, clock, began, heard, latest, body, .. } = self;
         let mut take = |Arrival { from, ecn, at }: Arrival, packet: &mut [u8]| {
@@ -232,7 +234,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends all that is due.
+    /// Sends all packets that are due.
     fn flush(&mut self) -> io::Result<()> {
         let Some(peer) = self.peer else { return Ok(()) };
         let Driver { port, endpoint, clock, latest, body, .. } = self;
@@ -249,7 +251,7 @@ impl Driver {
         self.clock.now().since(self.heard)
     }
 
-    /// Whether the peer has been quiet for long, and this was not told since its last packet.
+    /// Whether the peer has been silent for long, and its silence has not yet been reported.
     fn is_newly_quiet(&mut self) -> bool {
         self.silence() > QUIET && self.told.replace(self.heard) != Some(self.heard)
     }
@@ -265,7 +267,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sleeps until a packet arrives, a time comes, or the input has something, which it answers.
+    /// Sleeps until a packet arrives, a timer is due, or the input can be read. Returns whether the input can.
     fn sleep(&self, input: Option<BorrowedFd<'_>>) -> io::Result<bool> {
         let now = self.clock.now();
         let due = self.endpoint.next_timer().max(now + GRAIN).min(now + LOOK);
