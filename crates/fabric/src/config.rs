@@ -72,7 +72,7 @@ pub struct Node {
     /// The host's network card, whose link is the host's first; `None` if the lab gives it none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<Card>,
-    /// Where the lab makes several equal hosts of one name, that name.
+    /// The lab's name for several equal hosts, of which this is one; `None` if the lab names this host alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Settings of which each flow of a group may have its own: one value for all, a list that is gone through in turn, or a range.
+//! Settings that may differ between the flows of a group: one value for all, a list that the flows go through in turn, or a range.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
@@ -15,22 +15,22 @@ pub(crate) enum Times {
     One(Span),
     /// For the first flow, the second and so on; the list begins again when it ends. Never empty.
     List(Vec<Span>),
-    /// Evenly from the first flow's to the last one's.
+    /// Evenly spaced from the first flow's time to the last one's.
     Range(Range),
 }
 
-/// Two times between which those of the flows lie.
+/// A range of times, which the flows divide evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Range {
-    /// The first flow's.
+    /// The first flow's time.
     pub(crate) from: Span,
-    /// The last flow's.
+    /// The last flow's time.
     pub(crate) to: Span,
 }
 
 impl Times {
-    /// The time of a flow, by its number from 0, of so many.
+    /// The time of one of `count` flows, by its number from 0.
     pub(crate) fn of(&self, flow: u64, count: u64) -> Span {
         match self {
             Times::One(time) => *time,
@@ -43,7 +43,7 @@ impl Times {
         }
     }
 
-    /// The values that are written.
+    /// The values as the lab file gives them.
     pub(crate) fn written(&self) -> Vec<Span> {
         match self {
             Times::One(time) => vec![*time],
@@ -62,7 +62,7 @@ impl Times {
         self.written().into_iter().max().unwrap_or(Span::ZERO)
     }
 
-    /// How many flows it takes for each of its values to be used.
+    /// The fewest flows with which each of its values is used.
     pub(crate) fn flows(&self) -> u64 {
         self.written().len() as u64
     }

@@ -1,5 +1,5 @@
-//! Sending hosts that groups share, and their network cards. A name may stand for several equal hosts, over which the flows of a
-//! group go in turn.
+//! Sending hosts that groups share, and their network cards. A name may stand for several equal hosts, to which a group's flows are
+//! assigned in turn.
 
 use crate::diagnostic::suggest;
 use crate::limits;
@@ -14,35 +14,35 @@ use weir_fabric::{Card, Change, Link, Network, Shaper};
 /// Most hosts that one name stands for.
 const MOST_HOSTS: u64 = 1000;
 
-/// The network card of a host: what all that the host sends passes first.
+/// The network card of a host. All packets that the host sends pass it first.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nic {
-    /// How fast it sends.
+    /// Rate at which it sends.
     pub(crate) rate: Rate,
-    /// How many equal hosts the name stands for, each with a card of its own; by default one. The flows of a group (where they arrive at
-    /// random, their sources) go over them in turn. They are called NAME-1, NAME-2 and so on, and so are the links of their cards.
+    /// How many equal hosts the name stands for, each with a card of its own; by default one. A group's flows (or their sources, if the
+    /// flows arrive at random) are assigned to them in turn. The hosts and the links of their cards are named NAME-1, NAME-2 and so on.
     #[serde(default = "one")]
     pub(crate) hosts: u64,
-    /// Largest IP packet that it sends or takes; by default the largest that all links on the paths of its groups carry.
+    /// Largest IP packet that it sends or receives; by default the largest that all links on the paths of its groups carry.
     #[serde(default)]
     pub(crate) mtu: Option<Bytes>,
-    /// The queue before it; by default tail drop of 1000 packets, as Linux has it.
+    /// The queue in front of it; by default tail drop of 1000 packets, as in Linux.
     #[serde(default)]
     pub(crate) queue: Option<weir_queue::Config>,
-    /// Whether data that its queue has no room for stays unsent in the host, as on Linux; by default true. Otherwise the queue drops
-    /// it, and it is lost.
+    /// Whether packets for which its queue has no room stay in the host, unsent, as on Linux; by default true. Otherwise the queue
+    /// drops them.
     #[serde(default = "yes")]
     pub(crate) refuses: bool,
-    /// Whose shaper its queue is in live runs: "kernel" is Linux's own, which has `tbf`, `htb` and `tail-drop`. Without it the lab runs
-    /// on the simulator only, for which this makes no difference.
+    /// The shaper that implements its queue in live runs: "kernel" is Linux's own, for `tbf`, `htb` and `tail-drop`. Without it, the lab
+    /// runs on the simulator only. The simulator ignores it.
     #[serde(default)]
     pub(crate) shaper: Option<Shaper>,
-    /// Whether TCP bounds what waits in its queue (TCP small queues, Linux 3.6 and newer); by default true.
+    /// Whether TCP bounds the data of each flow that waits in its queue (TCP small queues, Linux 3.6 and newer); by default true.
     #[serde(default = "yes")]
     pub(crate) small_queues: bool,
-    /// Changes of its queue over time: `[{ at = "10 s", queue = { kind = "htb", classes = [..] } }]`, all parameters of the same kind,
-    /// `tbf` or `htb`. On the simulator only.
+    /// Changes of its queue over time: `[{ at = "10 s", queue = { kind = "htb", classes = [..] } }]`, all parameters of a queue of
+    /// the same kind, `tbf` or `htb`. On the simulator only.
     #[serde(default)]
     pub(crate) schedule: Vec<QueueChange>,
 }
@@ -53,8 +53,8 @@ pub(crate) struct Nic {
 pub(crate) struct QueueChange {
     /// When, from the start of the run.
     pub(crate) at: Span,
-    /// Its parameters from then on; classes of `htb` are told apart by their names. What waits stays, but for what waits in a class that
-    /// is named no more.
+    /// Its parameters from then on; classes of `htb` are matched by name. Waiting packets stay, except those of a class that is no longer
+    /// named.
     pub(crate) queue: weir_queue::Config,
 }
 
@@ -66,16 +66,16 @@ fn one() -> u64 {
     1
 }
 
-/// The hosts that groups name, and what the network has of them so far.
+/// The hosts that groups name, and their nodes in the network so far.
 #[derive(Default)]
 pub(crate) struct Hosts {
     cards: BTreeMap<String, Nic>,
-    /// For each name the nodes of its hosts; those that no flow needs are not there.
+    /// The nodes of each name's hosts, without hosts that no flow needs.
     nodes: BTreeMap<String, Vec<usize>>,
 }
 
 impl Hosts {
-    /// The hosts of a lab, none of which is in the network.
+    /// Reads and checks the hosts of a lab. None is in the network yet.
     pub(crate) fn read(reader: &mut Reader<'_>, groups: &[(String, Traffic)], network: &Network) -> Hosts {
         let hosts = Hosts { cards: cards(reader), nodes: BTreeMap::new() };
         hosts.check_used(reader, groups);
@@ -88,22 +88,22 @@ impl Hosts {
         self.cards.get(name).map_or(1, |nic| nic.hosts.max(1))
     }
 
-    /// The card of each host of a name.
+    /// The card of each host of a name; `None` if the lab gives none.
     pub(crate) fn card(&self, name: &str) -> Option<&Nic> {
         self.cards.get(name)
     }
 
-    /// The nodes of a name's hosts, as far as they are in the network.
+    /// The nodes of a name's hosts that are in the network so far.
     pub(crate) fn nodes(&mut self, name: &str) -> &mut Vec<usize> {
         self.nodes.entry(name.into()).or_default()
     }
 
-    /// What the host of this number, from 0, is called.
+    /// Name of the host with this number, from 0.
     pub(crate) fn name(&self, name: &str, number: u64) -> String {
         if self.count(name) == 1 { name.into() } else { format!("{name}-{}", number + 1) }
     }
 
-    /// Looks that each card belongs to a host of some group.
+    /// Checks that each card belongs to a host of some group.
     fn check_used(&self, reader: &mut Reader<'_>, groups: &[(String, Traffic)]) {
         let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
         for name in self.cards.keys().filter(|name| !hosts.contains(&name.as_str())) {
@@ -115,7 +115,7 @@ impl Hosts {
         }
     }
 
-    /// Whether this is what one of the hosts of a name is called.
+    /// Whether `host` is the name of one of the hosts that `name` stands for.
     fn is_one_of(&self, name: &str, host: &str) -> bool {
         let number = match self.count(name) {
             1 => Some(1),
@@ -126,7 +126,7 @@ impl Hosts {
         })
     }
 
-    /// Looks that hosts are called as nothing else is: no router, no host of a group's own, no other host and no flow.
+    /// Checks that no host has the name of a router, of a group's own host, of another host or of a flow.
     fn check_names(&self, reader: &mut Reader<'_>, groups: &[(String, Traffic)], network: &Network) {
         for (group, traffic) in groups {
             if self.count(group) > 1 {
@@ -190,12 +190,12 @@ fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
 }
 
 impl Nic {
-    /// What the plan keeps of it beside its link.
+    /// The card in the plan, without its link.
     pub(crate) fn card(&self) -> Card {
         Card { refuses: self.refuses, small_queues: self.small_queues, shaper: self.shaper }
     }
 
-    /// Makes a host's first link this card's.
+    /// Gives a host's first link this card's name, rate and queue.
     pub(crate) fn fit(&self, name: &str, link: &mut Link) {
         link.name = name.into();
         link.rate = Some(self.rate);

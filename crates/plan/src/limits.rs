@@ -1,4 +1,4 @@
-//! What a value may be beside its type: bounds that no real network passes, and settings that contradict each other.
+//! Checks of values beyond their types: bounds that no real network exceeds, and settings that contradict each other.
 
 mod settings;
 mod wifi;
@@ -26,18 +26,18 @@ pub(crate) const MOST_PERIODS: u64 = 10_000_000;
 pub(crate) const MOST_REPEATS: u32 = 10_000;
 /// Most flows of one run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
-/// Largest IP packet that there can be: its length has 16 bits (RFC 791, section 3.1).
+/// Largest IP packet: the field for its length has 16 bits (RFC 791, section 3.1).
 pub(crate) const LARGEST_MTU: Bytes = Bytes::new(65_535);
-/// What every IPv4 host takes (RFC 791, section 3.1).
+/// Largest IP packet that every IPv4 host accepts (RFC 791, section 3.1).
 const SMALLEST_MTU: Bytes = Bytes::new(576);
-/// What every link that carries IPv6 must carry (RFC 8200, section 5).
+/// Smallest MTU of a link that carries IPv6 (RFC 8200, section 5).
 const SMALLEST_MTU_V6: Bytes = Bytes::new(1280);
 const LARGEST_OVERHEAD: Bytes = Bytes::new(1500);
 const MOST_QUEUED: u32 = 100_000_000;
 /// Most links of a network, one direction or both, and most nodes of a graph.
 pub(crate) const MOST_LINKS: u64 = 1000;
 
-/// Checks `[run]`; answers the warm-up.
+/// Checks `[run]`. Returns the warm-up.
 pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
     let Timing { duration, sample, start_jitter, .. } = *timing;
     if duration.is_zero() || duration > LONGEST_RUN {
@@ -180,7 +180,7 @@ fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
     changes(reader, path, &link.queue, &link.schedule);
 }
 
-/// Checks that the changes of a schedule are at different times, and that a queue can take the parameters that they have for it.
+/// Checks that the changes of a schedule are at different times, and that the queue can take its new parameters.
 pub(crate) fn changes(
     reader: &mut Reader<'_>,
     path: &[&str],
@@ -219,8 +219,7 @@ fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
     }
 }
 
-/// Where a discipline's parameter is written: the path ends with the direction, whether the lab tells directions apart or
-/// not.
+/// The path of a queue's parameter in the lab file. `path` ends with the direction, even if the lab file does not.
 fn parameter_of<'a>(reader: &Reader<'_>, path: &[&'a str], name: &'a str) -> Vec<&'a str> {
     let both = [&path[..path.len() - 1], &[name]].concat();
     if reader.has(&both) { both } else { [path, &[name]].concat() }
@@ -275,7 +274,7 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config, mtu
     }
 }
 
-/// Checks the names of all links of a chain or graph. False where there are too many to be looked at.
+/// Checks the names of all links of a chain or graph. Returns false if there are too many.
 pub(crate) fn links(reader: &mut Reader<'_>, section: &str, names: &[String]) -> bool {
     if names.len() as u64 > MOST_LINKS {
         let message = match section {
@@ -316,7 +315,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
     let start = traffic.start.most();
     let last_start = start + timing.start_jitter;
     if timing.duration.is_zero() {
-        // Told already.
+        // Already reported.
     } else if start >= timing.duration {
         let message = format!("the group starts at {start}, and the run ends at {}", timing.duration);
         reader.wrong(&at("start"), message, "start it earlier, or lengthen run.duration");
@@ -337,7 +336,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
     }
 }
 
-/// What carries a group's flows, and that it is fit for what the workload does and for the keys that the group has.
+/// The transport of a group's flows; `None` for a command. Checks that it fits the workload and the keys of the group.
 pub(crate) fn transport(
     reader: &mut Reader<'_>,
     name: &str,
@@ -400,7 +399,7 @@ pub(crate) fn transport(
     transport
 }
 
-/// Checks that echo requests go to who answers them, and commands from one host to one other.
+/// Checks that stations receive only echo requests, and that a command runs between one pair of hosts.
 pub(crate) fn receivers(
     reader: &mut Reader<'_>,
     name: &str,
@@ -423,7 +422,7 @@ pub(crate) fn receivers(
     }
 }
 
-/// Checks a group's workload, whose packets are `mtu` long at most.
+/// Checks a group's workload; `mtu` is the largest IP packet that its paths carry.
 pub(crate) fn workload(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
     let Group { name, workload, ip, .. } = group;
     if *ip == Ip::V6 && mtu < SMALLEST_MTU_V6 {
@@ -434,19 +433,19 @@ pub(crate) fn workload(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
     datagrams(reader, group, mtu);
     for weir_workload::Fault { key, message, help } in workload.faults(mtu) {
         let path = ["traffic", name, "workload", key];
-        // What is left out is told where the workload stands.
+        // A fault of a key that is left out is reported at the workload.
         let path = if reader.has(&path) { &path[..] } else { &path[..3] };
         reader.wrong(path, message, help);
     }
 }
 
-/// Checks what a group's datagrams need of IPv6, and of a header before what they carry.
+/// Checks that a group's datagrams have room for the headers of IPv6 and of the transport.
 fn datagrams(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
     let Group { name, workload, ip, .. } = group;
     let Some((packet, payload)) = workload.datagram() else { return };
     let least = |ip: Ip, layer: u32| Bytes::new((ip.header() + UDP_HEADER + layer).into()) + payload;
     let smallest = least(*ip, group.layer_header());
-    // What does not fit into plain UDP over IPv4 either is the workload's own fault, and told already.
+    // A packet too short even for plain UDP over IPv4 is reported by the workload itself.
     if (least(Ip::V4, 0)..smallest).contains(&packet) {
         let message = format!("an IP packet with UDP cannot be {packet} long");
         let help = format!("write from {smallest} to {mtu}, headers included");

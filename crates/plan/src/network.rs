@@ -16,7 +16,7 @@ use crate::timing::HostJitter;
 use weir_base::Span;
 use weir_fabric::{Link, MTU, Network, Node};
 
-/// Builds the lab's own links; the hosts come with the groups.
+/// Builds the lab's own nodes and links; [`attach`] adds the hosts of groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
     let mut shapes = SHAPES.iter().filter(|(section, _)| reader.has(&[section]));
     match (shapes.next(), shapes.next()) {
@@ -41,7 +41,7 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
     }
 }
 
-/// Checks what of a queue's parameters depends on its link and on the network's base RTT.
+/// Checks the queue parameters that depend on the link and on the network's base RTT.
 fn check_queues(reader: &mut Reader<'_>, section: &str, base_rtt: Option<Span>, links: &[Drawing]) {
     for link in links.iter().flat_map(|drawing| std::iter::once(&drawing.down).chain(&drawing.up)) {
         let Some(rate) = link.rate else { continue };
@@ -51,7 +51,7 @@ fn check_queues(reader: &mut Reader<'_>, section: &str, base_rtt: Option<Span>, 
         let name = link.name.trim_end_matches("-up");
         let paths = [vec![section, "links", name, "queue", fault.key], vec![section, "queue", fault.key]];
         let path = paths.into_iter().find(|path| reader.has(path)).unwrap_or(vec![section]);
-        // Equal links have one queue that is written once.
+        // Equal links share a queue in the lab file, so one fault is enough.
         return reader.wrong(&path, fault.message, fault.help);
     }
 }
@@ -108,14 +108,14 @@ fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
     })
 }
 
-/// The network of routers and the lab's links, and what is needed to find ways through it.
+/// The network of routers and the lab's links, and its table for finding paths.
 fn assemble(
     shape: Shape,
     base_rtt: Option<Span>,
     nodes: Vec<Place>,
     drawings: Vec<Drawing>,
 ) -> (Network, Routes) {
-    // Routers take what any link carries.
+    // Routers accept the largest packet of any link.
     let largest = drawings.iter().map(|drawing| drawing.down.mtu).max().unwrap_or(MTU);
     let node = |place: &Place| Node {
         name: place.name.clone(),
@@ -135,12 +135,13 @@ fn assemble(
     (network, routes)
 }
 
-/// Where flows of a group run: the number of their sending host, from 0, and that of their way.
+/// The ends of a group's flows: the number of their sending host and the number of their path, both from 0.
 pub(crate) type Ends = (u64, u32);
 
-/// Adds a group's hosts, for each of its ways a receiver unless a station stands there, and puts the delay that a way has beside
-/// its links on a host's access: the sender's where there is one way, otherwise the receivers'. Answers a pair for each of `pairs`.
-/// `None` where a host that is shared does not fit.
+/// Adds a group's hosts: its senders, and a receiver for each of its paths (`ways`) that does not end at a station. A path's delay
+/// beyond its links is put on access links: on the sender's if its host is not shared and there is one path, or if the path ends at
+/// a station; otherwise on the receivers'. Returns a pair for each of `pairs`; `None` if the paths begin at different routers, a
+/// shared host stands elsewhere, or a path contradicts an earlier one.
 pub(crate) fn attach(
     network: &mut Network,
     hosts: &mut Hosts,
@@ -186,7 +187,7 @@ pub(crate) fn attach(
             let mtu = &mut network.nodes[node].mtu;
             *mtu = route.mtu.min(*mtu);
         }
-        // In a graph there may be several ways, so each group's is spelled out; elsewhere there is but one.
+        // A graph may have several paths, so each group's is spelled out; other shapes have only one.
         if route.given {
             give_way(network, to, &route.links)?;
             give_way(network, from, &route.back)?;
@@ -196,13 +197,13 @@ pub(crate) fn attach(
     pairs.iter().map(of_pair).collect()
 }
 
-/// What a delay there and back is each way.
+/// Splits a round-trip delay into the delays of its two directions.
 fn halves(rtt: Span) -> [Span; 2] {
     let back = Span::from_nanos(rtt.as_nanos() / 2);
     [rtt - back, back]
 }
 
-/// So many hosts of a name that groups share: those that other groups have already, and new ones. `None` where they stand elsewhere.
+/// At least `count` hosts of a name that groups share: those of earlier groups, then new ones. `None` if they stand elsewhere.
 fn shared(
     network: &mut Network,
     hosts: &mut Hosts,
@@ -219,7 +220,7 @@ fn shared(
     }
     for number in known.len() as u64..count {
         let own = hosts.name(name, number);
-        // A card that has a queue of its own spaces packets itself.
+        // A card's queue spaces the packets by itself.
         let jitter = if hosts.card(name).is_some() { Span::ZERO } else { jitter };
         let host = add_host(network, own.clone(), jitter, router, &own, "sender", delays);
         if let Some(nic) = hosts.card(name) {
@@ -235,7 +236,7 @@ fn shared(
     Some(hosts.nodes(name).clone())
 }
 
-/// The links of hosts carry what their hosts send and take, when all hosts are there.
+/// Lowers the MTU of each host's links to the host's own. Called when all hosts are in the network.
 pub(crate) fn fit_access(network: &mut Network) {
     let Network { nodes, links, .. } = network;
     for link in links {
@@ -245,7 +246,7 @@ pub(crate) fn fit_access(network: &mut Network) {
     }
 }
 
-/// Adds a way. `None` where it leaves a node by another link than a way to the same node that is there already.
+/// Adds a route to the node `to`. `None` if an earlier route to it leaves one of the nodes on the way by another link.
 fn give_way(network: &mut Network, to: usize, links: &[usize]) -> Option<()> {
     let known = || network.routes.iter().filter(|way| way.to == to);
     let leaves = |link: usize| network.links[link].from;
@@ -263,7 +264,7 @@ fn give_way(network: &mut Network, to: usize, links: &[usize]) -> Option<()> {
     Some(())
 }
 
-/// Adds a host at a router, with the links to it and from it; answers its index. The link from the host comes first.
+/// Adds a host at a router, with the links to it and from it. Returns its index. The link from the host comes first.
 fn add_host(
     network: &mut Network,
     name: String,

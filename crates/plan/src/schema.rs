@@ -43,7 +43,7 @@ struct Registry {
     what: &'static str,
     /// Its members' names, each with its aliases.
     names: &'static [(&'static str, &'static [&'static str])],
-    /// Keys that stand beside `kind` and the parameters in a lab file, and are read apart.
+    /// Keys of a lab file beside `kind` and the parameters, which are read separately.
     beside: &'static [&'static str],
     check: fn(&str, Value) -> Result<(), String>,
 }
@@ -143,7 +143,7 @@ fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) 
     }
     match &node.item {
         Item::Table(table) => {
-            // Of several forms, the one that knows most of the keys is meant; among equals, the first.
+            // Of several forms, take the one that knows most of the keys; among equals, the first.
             let known =
                 |form: &&Value| table.keys().filter(|key| form["properties"].get(key).is_some()).count();
             let objects = forms(schema)
@@ -182,7 +182,7 @@ fn check_table(form: &Value, table: &Table, name: &str, faults: &mut Vec<Fault>)
     }
 }
 
-/// A name, or a table with `kind`: checks the name, each parameter's name, and each parameter's value by itself.
+/// Checks a member of a registry, a name or a table with `kind`: its name, each parameter's name, and each value by itself.
 fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
     let what = registry.what;
     let empty = Table::default();

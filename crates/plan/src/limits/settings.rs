@@ -1,20 +1,20 @@
-//! What TCP's settings of a group may be: socket buffers, timeouts, delayed acknowledgements, clocks.
+//! Checks of a group's TCP settings: socket buffers, timeouts, delayed acknowledgements, clocks.
 
 use crate::reader::Reader;
 use std::ops::RangeInclusive;
 use weir_base::{Bytes, Span};
 use weir_transport::{Buffer, Settings};
 
-/// About what Linux can be told: `tcp_wmem` and `tcp_rmem` are numbers of 32 bits with a sign.
+/// About the largest value that Linux takes: `tcp_wmem` and `tcp_rmem` are signed 32-bit numbers.
 const LARGEST_BUFFER: Bytes = Bytes::new(2047 << 20);
-/// What a segment of 1500 bytes takes of a socket buffer in Linux (skb overhead included), with room to spare.
+/// Room for a segment of 1500 bytes in a socket buffer of Linux (skb overhead included), and some more.
 const SMALLEST_BUFFER: Bytes = Bytes::new(4096);
 const RTO_MINS: RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(10);
 /// How long an acknowledgement may wait: less than half a second (RFC 9293, section 3.8.6.3).
 const ACK_DELAYS: RangeInclusive<Span> = Span::from_millis(1)..=Span::from_millis(500);
 const FINEST_TICK: Span = Span::from_micros(1);
 const COARSEST_TICK: Span = Span::from_secs(1);
-/// A clock that is off by more than a tenth is none.
+/// Largest skew of a clock, in ppm: a tenth.
 const MOST_SKEW: u32 = 100_000;
 
 /// Checks the settings of a group.

@@ -1,4 +1,4 @@
-//! What a radio channel may be: the bounds of 802.11n, and what it cannot be together with.
+//! Checks of a radio channel: the bounds of 802.11n, and settings that it excludes.
 
 use crate::reader::Reader;
 use weir_base::{Rate, Span};
@@ -12,7 +12,7 @@ const MOST_AGGREGATED: u32 = 64;
 const LONGEST_AGGREGATE: u32 = 65_535;
 /// The longest frame of an HT radio (`aPPDUMaxTime`, Table 20-25).
 const LONGEST_AIRTIME: Span = Span::from_millis(10);
-/// A radio slower than this is none.
+/// Slowest rate of a radio.
 const SLOWEST_RADIO: Rate = Rate::from_bits_per_sec(100_000);
 
 /// Checks a radio channel.

@@ -1,16 +1,16 @@
-//! All definitions of a schema at its root. The schema of each member of a registry is whole, with definitions of its own; within
-//! the schema of a lab file their references would lead nowhere, since `#/$defs/NAME` is a place from the root.
+//! Moves all definitions of a schema to its root. The schema of each member of a registry has definitions of its own. Within the
+//! schema of a lab file, references to them would not resolve, since `#/$defs/NAME` is relative to the root.
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Where definitions are.
+/// Prefix of a reference to a definition.
 const ROOT: &str = "#/$defs/";
-/// What a reference begins with that is final.
+/// Prefix of a reference that already has its final name.
 const FINAL: &str = "#final/";
 
-/// Moves all definitions to the root and lets references lead there. Of several definitions of one name those that are not equal
-/// are numbered: `Reading`, `Reading2`.
+/// Moves all definitions to the root, and makes references point there. Unequal definitions of one name are numbered:
+/// `Reading`, `Reading2`.
 pub(super) fn gather(schema: &mut Value) {
     let Some(Value::Object(mut own)) = schema.as_object_mut().and_then(|root| root.remove("$defs")) else {
         return;
@@ -62,11 +62,11 @@ fn free(name: &str, definition: &Value, reserved: &[String], moved: &Map<String,
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     let is_free =
         |name: &String| !reserved.contains(name) && moved.get(name).is_none_or(|known| known == definition);
-    // There is always a number that nobody has.
+    // Some number is always free.
     names.find(is_free).unwrap_or_default()
 }
 
-/// Calls with each reference within a schema.
+/// Calls `call` with each reference within a schema.
 fn each_reference(schema: &mut Value, call: &mut impl FnMut(&mut String)) {
     match schema {
         Value::Array(list) => list.iter_mut().for_each(|one| each_reference(one, call)),
