@@ -1,5 +1,5 @@
-//! One end of a connection over datagrams of real bytes: plain, or sealed with what a handshake has agreed on. It asks, or is made when
-//! somebody has asked; nothing is sent to who has asked but the answer to each request, before a packet of theirs has opened.
+//! One end of a connection over datagrams of real bytes: plain, or sealed with the keys of a handshake. An end either asks for the
+//! connection or answers a request. Until a sealed packet of the asking peer opens, only the answers to its requests are sent to it.
 
 use super::connection::Connection;
 use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told, answer_to};
@@ -12,31 +12,31 @@ use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 use crate::{Body, Datagram, End, Setup};
 use weir_base::{Ecn, Random, Span, Time};
 
-/// The secret that both ends have beside their keys: none.
+/// Stands for no shared secret besides the keys.
 pub(crate) const NO_SECRET: [u8; KEY] = [0; KEY];
-/// A connection that was asked for is forgotten when no packet of it has opened for so long.
+/// A connection that a peer has asked for is dropped after this time without a sealed packet from it.
 const UNPROVED: Span = Span::from_secs(10);
 
 /// One end of a connection.
 pub struct Link {
     connection: Connection,
     cover: Cover,
-    /// What was made last, or is being opened.
+    /// The packet that was made last, and a buffer for one that is decrypted.
     packet: Datagram,
     scratch: Vec<u8>,
 }
 
-/// What stands between the connection and its packets.
+/// How the connection's packets are protected.
 enum Cover {
     Plain,
     /// A handshake that this end began.
     Asking(Box<Asking>),
     /// This end waits for a request.
     Waiting(Box<Responder>),
-    /// A request was answered; nothing that the peer has sealed has come yet.
+    /// A request was answered; no sealed packet of the peer has opened yet.
     Answered(Box<Answered>),
     Sealed(Box<Seal>),
-    /// There was no answer, or nothing was heard after it.
+    /// There was no answer, there was no sealed packet after it, or the application has ended the handshake.
     Failed,
 }
 
@@ -49,7 +49,7 @@ struct Answered {
     seal: Box<Seal>,
     request: Vec<u8>,
     reply: Vec<u8>,
-    /// A request has come that is not answered yet.
+    /// A request has arrived that is not answered yet.
     owes: bool,
     until: Time,
 }
@@ -60,30 +60,30 @@ impl Answered {
     }
 }
 
-/// What a request is but for its header and its cookie, which differ when it is retransmitted.
+/// A request without its header and its cookie, which differ when it is retransmitted.
 fn core(request: &[u8]) -> &[u8] {
     request.get(super::handshake::CORE..).unwrap_or_default()
 }
 
-/// What a link is made from.
+/// The parameters of a link.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkSetup<'a> {
-    /// Its streams. Whether it is sealed follows from how it is made.
+    /// Parameters of the connection. `seal` is ignored: it follows from the constructor.
     pub parameters: &'a Parameters,
-    /// What decides when packets leave: one, or two in the order of preference.
+    /// The congestion controllers: one, or two in the order of preference.
     pub controllers: &'a [weir_control::Config],
-    /// What all transports are told.
+    /// The setup that all transports have.
     pub setup: Setup<'a>,
     /// The connection's number, below 2^24.
     pub connection: u32,
-    /// Who it is, where its parameters have it take part in an application; otherwise that of the lab's flow.
+    /// The connection's identity if it takes part in an application; `None` for that of the lab's flow.
     pub identity: Option<Identity>,
 }
 
-/// The two ends of a flow's connection, each with keys of its own; the first asks.
+/// The two ends of a flow's connection, each with its own keys; the first one asks.
 ///
 /// # Errors
-/// There is no randomness.
+/// The system gives no randomness.
 pub(super) fn pair(
     parameters: &Parameters,
     controllers: &[weir_control::Config],
@@ -93,7 +93,7 @@ pub(super) fn pair(
     let connection = super::number(setup);
     let of = LinkSetup { parameters, controllers, setup: *setup, connection, identity: None };
     let asks = Link::ask(&of, &keys, &peer.public, 1)?;
-    // Nobody asks for cookies.
+    // This responder is never loaded, so no cookies are made.
     let responder = Responder::new(peer, NO_SECRET, &[keys.public], &NO_SECRET);
     let waits = Link::wait(&of, responder);
     Ok([asks, waits].map(|link| match parameters.connection {
@@ -113,28 +113,28 @@ impl Link {
         Link { connection, cover, packet: Datagram::default(), scratch: Vec::new() }
     }
 
-    /// A connection that is not protected. It opens when it is asked to, or when its peer does.
+    /// A connection without protection. It opens when `open` is called, or when its peer opens it.
     pub fn plain(of: &LinkSetup<'_>) -> Link {
         Link::new(of, Cover::Plain)
     }
 
-    /// Asks the owner of a key for a connection, once it is opened or written to. `stamp` is higher than that of all connections that these keys have asked
-    /// for before: a clock's nanoseconds, say.
+    /// Asks the owner of the key `peer` for a connection, once it is opened or written to. `stamp` is higher than that of all earlier
+    /// connections of these keys: a clock's nanoseconds, for example.
     ///
     /// # Errors
-    /// A key is none.
+    /// A key is not valid.
     pub fn ask(of: &LinkSetup<'_>, keys: &Keys, peer: &[u8; KEY], stamp: u64) -> Result<Link, Refused> {
         let initiator = Initiator::new(keys, peer, &NO_SECRET, of.connection, stamp)?;
         let asking = Box::new(Asking { initiator, opening: Opening::default() });
         Ok(Link::new(of, Cover::Asking(asking)))
     }
 
-    /// Waits for a request for the connection, which this responder answers.
+    /// Waits for a request for the connection, which `responder` answers.
     pub fn wait(of: &LinkSetup<'_>, responder: Responder) -> Link {
         Link::new(of, Cover::Waiting(Box::new(responder)))
     }
 
-    /// The end that has answered a request with this reply, which is to be sent.
+    /// The end that answers a request with this reply, which is still to be sent.
     pub(crate) fn answered(
         of: &LinkSetup<'_>,
         request: &[u8],
@@ -145,7 +145,7 @@ impl Link {
         Link::new(of, Cover::Answered(Box::new(Answered::new(request, reply, seal, now))))
     }
 
-    /// A packet has arrived, with this codepoint. It is opened in place.
+    /// A packet has arrived, with this codepoint. It is decrypted in place.
     pub fn receive_packet(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) {
         let Some(cp) = self.connection.take_cp_header(packet, now) else { return };
         let packet = &mut packet[cp..];
@@ -157,7 +157,7 @@ impl Link {
                 }
             }
             Cover::Asking(asking) => match asking.initiator.take(packet, now) {
-                // The request goes on with the cookie at once; it counts as one that is retransmitted.
+                // The request is retransmitted with the cookie at once.
                 Some(Told::Again) => asking.opening.hurry(now),
                 Some(Told::Agreed(seal, number)) => {
                     let rtt = asking.opening.round_trip(number.into(), now);
@@ -167,7 +167,7 @@ impl Link {
                 None => {}
             },
             Cover::Waiting(responder) => {
-                // Who waits for one peer alone has no load.
+                // An end that waits for a single peer is never loaded.
                 if let Answer::Agreed { reply, seal, .. } = responder.take(packet, &[], false, now) {
                     self.cover = Cover::Answered(Box::new(Answered::new(packet, reply, seal, now)));
                 }
@@ -189,13 +189,12 @@ impl Link {
         }
     }
 
-    /// Whether a request was answered, and nothing that the peer has sealed has come yet.
+    /// Whether a request was answered and no sealed packet of the peer has opened yet.
     pub(crate) fn is_answered(&self) -> bool {
         matches!(self.cover, Cover::Answered(_))
     }
 
-    /// A packet has arrived from an address that is not known to be the peer's. Answers whether it is a new packet of the peer's, which
-    /// it can be if it is sealed.
+    /// A packet has arrived from an address that is not known to be the peer's. Returns whether it is a new sealed packet of the peer.
     pub(crate) fn receive_elsewhere(&mut self, packet: &mut [u8], ecn: Ecn, now: Time) -> bool {
         let Cover::Sealed(seal) = &mut self.cover else { return false };
         let Some(cp) = self.connection.take_cp_header(packet, now) else { return false };
@@ -204,7 +203,8 @@ impl Link {
         true
     }
 
-    /// A packet that asks whether the peer is where it goes: this number is to come back.
+    /// A challenge: a packet with a number that the peer is to send back from the address to which this packet goes. `None` if the link is
+    /// not sealed.
     pub(crate) fn challenge(&mut self, number: u64, now: Time) -> Option<Vec<u8>> {
         let Cover::Sealed(seal) = &mut self.cover else { return None };
         self.connection.challenge(number, &mut self.packet, now);
@@ -220,22 +220,22 @@ impl Link {
         self.connection.is_coordinated()
     }
 
-    /// The number that has come back since this was asked.
+    /// The number that the peer has sent back since the last call; `None` if there is none.
     pub(crate) fn take_response(&mut self) -> Option<u64> {
         self.connection.take_response()
     }
 
-    /// The peer is on another path.
+    /// The peer is on another path: estimates of the old path are dropped.
     pub(crate) fn begin_path(&mut self, now: Time) {
         self.connection.begin_path(now);
     }
 
-    /// Appends the next packet that leaves now, and answers its codepoint.
+    /// Appends the next packet that leaves now and returns its codepoint; `None` if there is none.
     pub fn transmit_packet(&mut self, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         self.transmit_packet_of(None, into, now)
     }
 
-    /// The same if it is this stream's, or where the second is asked for belongs to none.
+    /// As [`Link::transmit_packet`]. With `of`, only packets of this stream count, and control packets if the second value is true.
     fn transmit_packet_of(&mut self, of: Option<(u8, bool)>, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         let at = into.len();
         if let Some(ecn) = self.covered_packet_of(of, into, now) {
@@ -245,7 +245,7 @@ impl Link {
         (of.is_none() && self.connection.ask_point(into, now)).then_some(Ecn::NotEct)
     }
 
-    /// The same without a CP header.
+    /// As [`Link::transmit_packet_of`], without a CP header.
     fn covered_packet_of(&mut self, of: Option<(u8, bool)>, into: &mut Vec<u8>, now: Time) -> Option<Ecn> {
         match &mut self.cover {
             Cover::Plain => {
@@ -283,12 +283,12 @@ impl Link {
         }
     }
 
-    /// One more stream of its own; its number. `None` where there are too many.
+    /// Adds a stream and returns its number; `None` if there are too many.
     pub fn add_stream(&mut self, parameters: &StreamParameters, messages: bool) -> Option<u32> {
         self.connection.add_stream(parameters, messages).map(u32::from)
     }
 
-    /// Ends the connection, and tells the peer; what is not acknowledged may be lost.
+    /// Ends the connection and tells the peer. Data that is not acknowledged may be lost.
     pub fn end(&mut self) {
         match self.cover {
             Cover::Plain | Cover::Sealed(_) => self.connection.end(),
@@ -296,12 +296,12 @@ impl Link {
         }
     }
 
-    /// When a packet of the peer was last taken; time zero before the first.
+    /// When the last packet of the peer was accepted; time zero before the first.
     pub fn last_heard(&self) -> Time {
         self.connection.last_heard()
     }
 
-    /// Whether the connection is over: as either end wished, by an error of the peer, or because nothing was heard.
+    /// Whether the connection is over: ended by either application, by an error of the peer, or because nothing was heard.
     pub fn is_over(&self) -> bool {
         matches!(self.cover, Cover::Failed) || self.connection.is_over()
     }
@@ -356,7 +356,7 @@ impl Endpoint for Link {
     }
     fn write(&mut self, stream: Stream, message: Message<'_>, now: Time) -> u64 {
         self.open(now);
-        // What is written before the handshake has succeeded waits for that.
+        // Data that is written before the handshake has succeeded waits for it.
         if matches!(self.cover, Cover::Failed) { 0 } else { self.connection.write(stream, message, now) }
     }
     fn keep_full(&mut self, stream: Stream, greedy: bool) -> bool {

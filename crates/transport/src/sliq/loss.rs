@@ -6,19 +6,19 @@ use weir_base::{Span, Time};
 
 /// A packet counts as lost when one with a number higher by this has arrived (the GNAT software; RFC 9002, section 6.1.1).
 const LATER: u64 = 3;
-/// A packet that counts as lost is remembered until so many others have left after it, so that a late acknowledgement still counts.
+/// A packet that counts as lost is remembered until this many later packets have left, so that a late acknowledgement still counts.
 const REMEMBERED: u64 = 1024;
 
-/// What a packet carried that matters when it is lost.
+/// The content of a packet, as far as its loss matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Nothing that is acknowledged.
+    /// Nothing that is retransmitted: an acknowledgement, a request, a probe or padding.
     Nothing,
-    /// A frame that is retransmitted as it is then.
+    /// A control frame; if it is lost, its present value is sent instead.
     Control,
     /// A segment of a stream.
     Segment {
-        /// The stream's place.
+        /// The stream's number.
         stream: u8,
         /// The segment's number.
         sequence: u32,
@@ -27,16 +27,16 @@ pub(crate) enum Content {
     },
     /// A part of a segment of a stream.
     Part {
-        /// The stream's place.
+        /// The stream's number.
         stream: u8,
         /// The segment's number.
         sequence: u32,
-        /// Which part.
+        /// The part's index, from 0.
         part: u8,
     },
     /// A repair packet of a stream's group.
     Repair {
-        /// The stream's place.
+        /// The stream's number.
         stream: u8,
         /// The group's first segment.
         start: u32,
@@ -48,7 +48,7 @@ pub(crate) enum Content {
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is under way.
+    /// It is in flight.
     Out,
     /// It has arrived.
     Arrived,
@@ -62,29 +62,29 @@ pub(crate) struct Record {
     pub(crate) at: Time,
     pub(crate) content: Content,
     pub(crate) fate: Fate,
-    /// The controller that it belongs to, and its length as that counts.
+    /// The index of the controller that it belongs to, and its length as the controller counts it.
     pub(crate) owner: u8,
     pub(crate) bytes: u32,
-    /// Where it ends in the bytes that the controller has let go.
+    /// The offset of its end among the bytes that the controller has sent.
     pub(crate) end: u64,
-    /// What the controller's delivery was when it was sent (draft-cheng-iccrg-delivery-rate-estimation).
+    /// The state of the controller's delivery when the packet was sent (draft-cheng-iccrg-delivery-rate-estimation).
     pub(crate) delivered: u64,
     pub(crate) delivered_at: Time,
     pub(crate) first_sent_at: Time,
     pub(crate) app_limited: bool,
 }
 
-/// The packets that were sent, as far as something may still be learned of them.
+/// The packets that were sent, as long as an acknowledgement may still change something.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// Those from the first that is under way on, and its number.
+    /// The number of the first packet in flight, and the packets from it on.
     first: u64,
     records: VecDeque<Record>,
-    /// Those before them that count as lost, by number.
+    /// Earlier packets that count as lost, by number.
     lost: VecDeque<(u64, Record)>,
     /// The highest number that has arrived.
     largest: Option<u64>,
-    /// Packets under way that are to be acknowledged.
+    /// Packets in flight that are to be acknowledged.
     out: u32,
 }
 
@@ -94,7 +94,7 @@ impl Log {
         self.first + self.records.len() as u64
     }
 
-    /// How many packets are under way that are to be acknowledged.
+    /// The number of packets in flight that are to be acknowledged.
     pub(crate) fn out(&self) -> u32 {
         self.out
     }
@@ -105,8 +105,8 @@ impl Log {
         self.records.push_back(record);
     }
 
-    /// An acknowledgement: hands each packet that it is the first to tell of to `to`, lowest number first, with what its fate was
-    /// before. Answers `false`, and does nothing, where it tells of packets that were never sent.
+    /// Takes an acknowledgement: passes each packet that is acknowledged for the first time to `to`, lowest number first, with its fate
+    /// before. Returns `false`, and changes nothing, if it covers packets that were never sent.
     pub(crate) fn acknowledged(&mut self, ack: &Ack, largest: u64, mut to: impl FnMut(u64, &Record)) -> bool {
         if largest >= self.next() {
             return false;
@@ -138,8 +138,8 @@ impl Log {
         true
     }
 
-    /// Finds packets that count as lost: those that three later ones have overtaken, and those that left before `patience` ago
-    /// while a later one has arrived. Answers when the next one will be of the second kind.
+    /// Finds packets that count as lost: those that three later packets have overtaken, and those sent at least `patience` ago while a
+    /// later one has arrived. Returns when the next packet will count as lost by time; never if there is none.
     pub(crate) fn detect(&mut self, patience: Span, now: Time, mut to: impl FnMut(u64, &Record)) -> Time {
         let mut next = Time::NEVER;
         let Some(largest) = self.largest else { return next };
@@ -161,7 +161,7 @@ impl Log {
         next
     }
 
-    /// All that is under way counts as lost.
+    /// All packets in flight count as lost.
     pub(crate) fn lose_all(&mut self, mut to: impl FnMut(u64, &Record)) {
         for (at, record) in self.records.iter_mut().enumerate() {
             if record.fate == Fate::Out {
@@ -173,7 +173,7 @@ impl Log {
         self.forget();
     }
 
-    /// Goes on to the first packet that is under way. Of those before it nothing more is to be known but that lost ones have arrived late.
+    /// Drops records before the first packet in flight, but keeps lost packets, whose acknowledgements may come late.
     fn forget(&mut self) {
         while let Some(record) = self.records.front().filter(|record| record.fate != Fate::Out) {
             if record.fate == Fate::Lost {

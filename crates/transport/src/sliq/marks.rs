@@ -1,16 +1,16 @@
-//! Marks of congestion (RFC 9000, section 13.4): the receiver counts the codepoints of what has arrived, the sender looks whether the path leaves
-//! them as they are, and how many packets were marked since the last acknowledgement.
+//! Congestion marks (RFC 9000, section 13.4): the receiver counts the codepoints of packets that have arrived. The sender checks whether
+//! the path preserves codepoints, and how many packets were marked since the last acknowledgement.
 //!
-//! What differs from the RFC: data packets alone carry a codepoint, and only those of controllers that ask for it.
+//! Unlike in the RFC, only data packets carry a codepoint, and only those of controllers that ask for it.
 
 use super::wire;
 use weir_base::Ecn;
 
-/// What has arrived, and what the peer has told of.
+/// The counts of this end, and those that the peer has reported.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
     arrived: wire::Marks,
-    /// What the newest acknowledgement told, and what the one before it did.
+    /// The counts in the newest acknowledgement, and in the one before.
     told: wire::Marks,
     before: wire::Marks,
 }
@@ -31,20 +31,20 @@ impl Marks {
         *count = count.wrapping_add(1);
     }
 
-    /// What is to be told of, if there is anything.
+    /// The counts to report; `None` if no packet with a codepoint has arrived.
     pub(crate) fn tell(&self) -> Option<wire::Marks> {
         (self.arrived != wire::Marks::default()).then_some(self.arrived)
     }
 
-    /// The peer tells of these. Older ones tell nothing.
+    /// Takes counts from the peer. Older counts are ignored.
     pub(crate) fn told(&mut self, marks: wire::Marks) {
         if sum(&marks).wrapping_sub(sum(&self.told)) as i32 > 0 {
             self.told = marks;
         }
     }
 
-    /// An acknowledgement newer than those before tells of so many packets that had left with a codepoint: answers how many more were marked,
-    /// or `None` where the path does not leave codepoints as they are.
+    /// Takes an acknowledgement newer than those before, for `packets` packets that had left with a codepoint. Returns how many more were
+    /// marked, or `None` if the path does not preserve codepoints.
     pub(crate) fn marked(&mut self, packets: u32) -> Option<u32> {
         let (told, before) = (self.told, self.before);
         self.before = told;

@@ -1,31 +1,32 @@
-//! How long packets may be: the search for the largest that the path carries (RFC 8899, section 5). Data leaves in packets that are known to
-//! pass; longer ones that carry nothing but padding try for more. They are acknowledged, and their loss says nothing of congestion.
+//! How long packets may be: the search for the largest packet that the path carries (RFC 8899, section 5). Data leaves in packets of a
+//! size that is known to pass; longer packets of padding probe for more. Probes are acknowledged, and their loss is no sign of congestion.
 //!
-//! What differs from the RFC: there is no state in which the base is confirmed, since the handshake has done so (a request is as long), and none
-//! below it. Whether a probe is lost follows from acknowledgements of later packets as well as from a timer.
+//! Unlike the RFC, there is no state in which the base is confirmed, since the handshake's request has that length, and no state below the
+//! base. A probe also counts as lost by acknowledgements of later packets, not only by a timer.
 
 use super::wire::Ack;
 use weir_base::{Span, Time};
 
-/// The base: what every path carries, as UDP payload (RFC 8899, section 5.1.2; RFC 9000, section 14). A request of a handshake is as long.
+/// The base: a UDP payload in bytes that every path carries (RFC 8899, section 5.1.2; RFC 9000, section 14). A handshake's request has
+/// this length.
 pub(crate) const BASE: u32 = 1200;
-/// A size is given up when so many probes of it are lost, and a path whose packets of a size are lost so often in a row no longer carries it
-/// (RFC 8899, sections 5.1.2 and 4.3).
+/// The search gives up a size after this many lost probes. A path no longer carries a size after at least this many lost packets of it in
+/// a row (RFC 8899, sections 5.1.2 and 4.3).
 const PROBES: u32 = 3;
-/// A probe is lost when it was not acknowledged for so long (RFC 8899, section 5.1.1).
+/// A probe is lost if it was not acknowledged for this long (RFC 8899, section 5.1.1).
 const PROBE_TIMER: Span = Span::from_secs(1);
 /// A search that has ended begins again after this long (RFC 8899, section 5.1.1).
 const RAISE_TIMER: Span = Span::from_secs(600);
-/// A search ends when less than this can be gained: 1 % of a packet.
+/// A search ends when less than this many bytes can be gained: 1 % of a packet.
 const WORTH: u32 = 16;
-/// A probe is lost when a packet with a number higher by this has arrived, as any other packet.
+/// As any other packet, a probe is lost when a packet with a number higher by this has arrived.
 const LATER: u64 = 3;
-/// Where packets are lost anyway, so many in a row are that this is as unlikely.
+/// The run of losses that shows a smaller MTU is so long that random loss makes it with at most this probability.
 const BY_CHANCE: f64 = 0.001;
-/// The highest rate of loss that counts there.
+/// The highest rate of loss that is assumed for that.
 const WORST_PER: f64 = 0.9;
 
-/// A probe that is under way.
+/// A probe in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     number: u64,
@@ -38,24 +39,24 @@ struct Probe {
 pub(crate) struct PathMtu {
     base: u32,
     most: u32,
-    /// What is known to pass, and the smallest size that is known not to.
+    /// The largest size that is known to pass, and the smallest that is known not to pass.
     carried: u32,
     refused: u32,
     probe: Option<Probe>,
-    /// Probes of this size that were lost.
+    /// Lost probes of the size that is being probed.
     lost_probes: u32,
     /// When the next probe may leave.
     next: Time,
-    /// The highest number of a packet above the base that has arrived; those above it that are lost, and the highest of them.
+    /// Packets larger than the base: the highest number that has arrived, how many above it are lost, and the highest of these.
     arrived: Option<u64>,
     lost: u32,
     last_lost: u64,
-    /// Probes that were lost since this was asked.
+    /// Lost probes since [`PathMtu::take_in_vain`] was called.
     in_vain: u32,
 }
 
 impl PathMtu {
-    /// A path that carries the base and no more than `most`. `None` where that leaves nothing to search for.
+    /// A path that carries the base and at most `most` bytes. `None` if that leaves nothing to search for.
     pub(crate) fn new(most: u32) -> Option<PathMtu> {
         (most > BASE).then_some(PathMtu {
             base: BASE,
@@ -72,22 +73,22 @@ impl PathMtu {
         })
     }
 
-    /// What packets may be as long as.
+    /// The largest size that packets may have, in bytes of UDP payload.
     pub(crate) fn carried(&self) -> u32 {
         self.carried
     }
 
-    /// When a probe is due, or one under way counts as lost.
+    /// When a probe is due, or when the probe in flight counts as lost.
     pub(crate) fn next_timer(&self) -> Time {
         self.probe.map_or(self.next, |probe| probe.due)
     }
 
-    /// The size of the next probe: the largest first, since most paths carry it, then half of what is left.
+    /// The size of the next probe: the maximum first, since most paths carry it, then the middle of the remaining range.
     fn wanted(&self) -> u32 {
         if self.refused > self.most { self.most } else { self.carried.midpoint(self.refused) }
     }
 
-    /// A time may have come: answers the size of a probe that is to leave now.
+    /// Serves the timers. Returns the size of a probe that is to leave now.
     pub(crate) fn on_time(&mut self, now: Time) -> Option<u32> {
         if self.probe.is_some_and(|probe| probe.due <= now) {
             self.probe_is_lost(now);
@@ -102,7 +103,7 @@ impl PathMtu {
         (self.carried < self.most).then(|| self.wanted())
     }
 
-    /// A probe has left.
+    /// A probe has left, of `size` bytes of UDP payload.
     pub(crate) fn sent(&mut self, number: u64, size: u32, timeout: Span, now: Time) {
         self.probe = Some(Probe { number, size, due: now + timeout.max(PROBE_TIMER) });
     }
@@ -117,7 +118,7 @@ impl PathMtu {
         }
     }
 
-    /// Where the search has come to an end, the next one begins when the raise timer fires.
+    /// Sets the time of the next probe: the raise timer if the search has ended.
     fn settle(&mut self, now: Time) {
         let found = self.refused.saturating_sub(self.carried) <= WORTH;
         self.next = match found {
@@ -127,7 +128,7 @@ impl PathMtu {
         };
     }
 
-    /// A packet above the base has arrived, or counts as lost.
+    /// A packet larger than the base has arrived, or counts as lost.
     pub(crate) fn large(&mut self, number: u64, arrived: bool) {
         if arrived && self.arrived.is_none_or(|before| before < number) {
             (self.arrived, self.lost) = (Some(number), 0);
@@ -137,8 +138,8 @@ impl PathMtu {
         }
     }
 
-    /// An acknowledgement has come, after what it tells of was told: answers whether packets may be longer or must be shorter now. `per` is the
-    /// path's rate of loss.
+    /// Takes an acknowledgement, after [`PathMtu::large`] was called for its packets. Returns whether the size of packets has changed.
+    /// `per` is the path's rate of loss.
     pub(crate) fn on_ack(&mut self, ack: &Ack, largest: u64, per: f64, now: Time) -> bool {
         let before = self.carried;
         if let Some(probe) = self.probe {
@@ -154,7 +155,7 @@ impl PathMtu {
                 self.probe_is_lost(now);
             }
         }
-        // Something shorter has arrived that left after those that are lost.
+        // A shorter packet has arrived that left after the lost ones.
         if self.carried > self.base && self.lost >= in_a_row(per) && largest > self.last_lost {
             (self.refused, self.carried) = (self.carried, self.base);
             (self.probe, self.lost_probes, self.lost, self.next) = (None, 0, 0, now);
@@ -162,19 +163,19 @@ impl PathMtu {
         self.carried != before
     }
 
-    /// How many probes were lost since this was asked: they say nothing of the path's rate of loss.
+    /// The number of lost probes since the last call: they say nothing about the path's rate of loss.
     pub(crate) fn take_in_vain(&mut self) -> u32 {
         std::mem::take(&mut self.in_vain)
     }
 
-    /// The path is another one.
+    /// The path has changed: the search begins anew.
     #[cfg(feature = "seal")]
     pub(crate) fn restart(&mut self) {
         *self = PathMtu::new(self.most).unwrap_or_else(|| self.clone());
     }
 }
 
-/// So many packets of a size must be lost in a row for their size to be the reason.
+/// The number of packets of a size that must be lost in a row for their size to be the reason.
 fn in_a_row(per: f64) -> u32 {
     let chance = BY_CHANCE.ln() / per.clamp(f64::MIN_POSITIVE, WORST_PER).ln();
     (chance.ceil() as u32).max(PROBES)

@@ -1,9 +1,9 @@
-//! The requests for a connection: when each leaves, and what round trip its answer tells. A request has its place among them as its packet's
-//! number, and an answer tells that number.
+//! The requests for a connection: when each leaves, and the round trip of its answer. The requests are numbered from 0; the number is the
+//! request's packet number, and the answer repeats it.
 //!
-//! The GNAT software sends 32 requests, one each 333 ms. Where half of the packets are lost a request and its answer pass once in four
-//! times, and one in three connections takes longer than a second to open. Requests of the first second therefore leave each 100 ms: one in
-//! eighteen takes longer. They are fewer bytes than the initial window that a TCP sender may have under way without news (RFC 6928).
+//! The GNAT software sends 32 requests, one each 333 ms. If half of the packets are lost, a request and its answer pass once in four
+//! times, and one in three connections takes longer than a second to open. Requests of the first second therefore leave each 100 ms: one
+//! in eighteen connections takes longer. They are fewer bytes than the initial window of a TCP sender (RFC 6928).
 
 use weir_base::{Span, Time};
 
@@ -11,15 +11,15 @@ use weir_base::{Span, Time};
 const FIRST_GAP: Span = Span::from_millis(100);
 const FIRST: Span = Span::from_secs(1);
 const GAP: Span = Span::from_millis(333);
-/// Requests leave for so long (the GNAT software: 32 gaps).
+/// Requests are sent for this long (the GNAT software: 32 gaps).
 const PATIENCE: Span = Span::from_millis(32 * 333);
-/// Requests at most: each answer with a cookie, which anybody may send, has one leave.
+/// Maximum number of requests: each answer with a cookie, which anybody may forge, triggers one.
 const MOST: usize = 64;
 
 /// The requests for a connection.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// When each left.
+    /// When each request left.
     sent: Vec<Time>,
     due: Time,
 }
@@ -31,7 +31,7 @@ impl Default for Opening {
 }
 
 impl Opening {
-    /// The next request leaves then; never after the last.
+    /// When the next request leaves; never after the last.
     pub(super) fn due(&self) -> Time {
         self.due
     }
@@ -52,12 +52,12 @@ impl Opening {
         !self.sent.is_empty()
     }
 
-    /// Whether there was no answer for so long that no more requests leave.
+    /// Whether no more requests leave, since no answer has come in time.
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.sent.len() >= MOST || self.sent.first().is_some_and(|first| now.since(*first) >= PATIENCE)
     }
 
-    /// A request leaves; its number.
+    /// A request leaves. Returns its number.
     pub(super) fn send(&mut self, now: Time) -> u32 {
         self.sent.push(now);
         let early = now.since(self.sent[0]) < FIRST;
@@ -65,7 +65,7 @@ impl Opening {
         self.sent.len() as u32 - 1
     }
 
-    /// The time since the request with this number has left.
+    /// The time since the request with this number left; `None` if there is no such request.
     pub(super) fn round_trip(&self, number: u64, now: Time) -> Option<Span> {
         Some(now.since(*self.sent.get(usize::try_from(number).ok()?)?))
     }

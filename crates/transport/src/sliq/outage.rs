@@ -1,13 +1,13 @@
-//! Outages: when the peer is not heard, one packet at a time is sent until it is, so that the path's return is noticed within a
-//! round trip, and no window is lost by timeouts.
+//! Outages: while nothing is heard from the peer, single probes are sent until it answers. The path's return is then noticed within a
+//! round trip, and the window is not lost to timeouts.
 
 use weir_base::{Span, Time};
 
 /// A probe leaves each two smoothed RTTs, and no sooner than this.
 const LEAST_GAP: Span = Span::from_millis(20);
-/// After this long, probes are fewer.
+/// After this time in an outage, probes are less frequent.
 const LONG: Span = Span::from_secs(60);
-/// How much fewer.
+/// The factor by which their gap grows.
 const SLOWER: u64 = 8;
 /// The largest rate of loss that counts, so that the time until an outage is finite (the GNAT software).
 const WORST_PER: f64 = 0.9;
@@ -15,22 +15,22 @@ const WORST_PER: f64 = 0.9;
 /// Whether the peer is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Outage {
-    /// It is.
+    /// It is heard.
     #[default]
     No,
-    /// It is not, since this time.
+    /// It has not been heard; the outage began at this time.
     Since(Time),
 }
 
 impl Outage {
-    /// How long nothing may be heard, while packets wait to be acknowledged, before it is an outage: two timeouts, and more on a
-    /// channel that loses packets both ways (the GNAT software).
+    /// The time without a packet from the peer, while packets wait to be acknowledged, after which an outage begins: two timeouts, and
+    /// more on a channel that loses packets in both directions (the GNAT software).
     pub(crate) fn patience(timeout: Span, per: f64) -> Span {
         let arrives = 1.0 - per.min(WORST_PER);
         (timeout * 2).scale(1.0 / (arrives * arrives))
     }
 
-    /// Whether it is one.
+    /// Whether there is an outage.
     pub(crate) fn is_on(self) -> bool {
         self != Outage::No
     }

@@ -1,38 +1,38 @@
-//! Where a peer is. Its packets may come from another address than before, since it has moved or a translator has given it another
-//! port; anybody may also have sent a packet of its on from elsewhere. It counts as there when a number that was sent to the new
-//! address comes back from it; until then nothing else goes there, and no more than has come from there.
+//! The address of a peer. Its packets may come from a new address, since it has moved or a translator has given it another port; anybody
+//! may also have forwarded one of its packets. The peer counts as being there when it sends back, from the new address, a number that was
+//! sent there. Until then nothing else is sent to that address, and no more bytes than have come from it.
 
 use core::net::SocketAddr;
 use weir_base::{Span, Time};
 
-/// The number is retransmitted after this long, if packets still come from there.
+/// The number is retransmitted after this time, if packets still come from the address.
 const AGAIN: Span = Span::from_millis(100);
 
-/// An address from which packets of the peer come, and which is not proved.
+/// An address from which packets of the peer come, and which is not confirmed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// It.
+    /// The address.
     pub(crate) address: SocketAddr,
-    /// The number that is to come back.
+    /// The number that the peer is to send back.
     pub(crate) challenge: u64,
-    /// Bytes that have come from there and were sent there.
+    /// Bytes received from the address, and sent to it.
     received: usize,
     sent: usize,
     due: Time,
 }
 
 impl Candidate {
-    /// A packet has come from an address.
+    /// A new address, with the number to send to it.
     pub(crate) fn new(address: SocketAddr, challenge: u64) -> Candidate {
         Candidate { address, challenge, received: 0, sent: 0, due: Time::ZERO }
     }
 
-    /// So many bytes have come from there.
+    /// This many bytes have come from the address.
     pub(crate) fn heard(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes);
     }
 
-    /// Whether a packet of so many bytes with the number is to be sent now; if so, it is.
+    /// Whether a packet with the number, of this many bytes, is to be sent now; if so, it counts as sent.
     pub(crate) fn asks(&mut self, bytes: usize, now: Time) -> bool {
         let may = now >= self.due && self.sent + bytes <= self.received;
         if may {

@@ -1,38 +1,39 @@
-//! The rate of loss, from how many packets were sent and how many have arrived. Every packet has a number, so what was sent is the
-//! distance of two numbers.
+//! The rate of loss, from the number of packets sent and arrived. Every packet has a number, so the difference of two numbers is the
+//! number of packets sent between them.
 //!
-//! The GNAT software takes one measurement over at least 200 arrivals and two seconds. This estimate takes measurements over a
-//! shorter time, and their mean for as long as they agree: it is as steady on a steady channel, and follows a change within a second.
+//! The GNAT software takes one measurement over at least 200 arrivals and two seconds. This estimate takes shorter measurements, and their
+//! mean as long as they agree: it is as steady on a steady channel, and follows a change within a second.
 
 use weir_base::{Span, Time};
 
-/// A measurement is over at least so many packets, and so long.
+/// A measurement covers at least this many packets and this much time.
 const PACKETS: u64 = 100;
 const TIME: Span = Span::from_millis(250);
-/// The mean is over at most so many packets: older ones lose weight.
+/// The mean covers at most this many packets: older ones lose weight.
 const MOST: f64 = 10_000.0;
-/// A measurement agrees with the mean when it is no further away than so many standard deviations of its own. One in 400 is further
-/// away by chance: it counts when the next one says the same.
+/// A measurement agrees with the mean if it is within this many standard deviations of it. One in 400 is further away by chance; it counts
+/// only if the next one confirms it.
 const DEVIATIONS: f64 = 3.0;
-/// One that is further away than this counts at once.
+/// A measurement further away than this counts at once.
 const FAR: f64 = 5.0;
 
 /// The rate of loss on the way to the peer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Per {
-    /// The last measurement's end: the highest packet number, what had arrived, and when.
+    /// The end of the last measurement: the highest packet number, the number of packets that had arrived, and the time.
     from: Option<(u64, u32, Time)>,
     /// Packets sent and lost since the rate last changed.
     sent: f64,
     lost: f64,
-    /// The last measurement, if it alone was above the mean (`true`) or below: what it sent and lost.
+    /// The last measurement if it disagreed with the mean and is not confirmed: whether it was above the mean, and its packets sent and
+    /// lost.
     doubted: Option<(bool, f64, f64)>,
-    /// Packets that were lost for a reason of their own.
+    /// Lost packets that do not count: those that were too long for the path.
     apart: u64,
 }
 
 impl Per {
-    /// The peer tells that up to this packet so many have arrived.
+    /// Takes the peer's report: `received` packets have arrived, `largest` is the highest number.
     pub(crate) fn take(&mut self, largest: u64, received: u32, now: Time) {
         let Some((number, before, at)) = self.from else {
             self.from = Some((largest, received, now));
@@ -43,7 +44,7 @@ impl Per {
             return;
         }
         self.from = Some((largest, received, now));
-        // Duplicates may arrive, and packets that are counted a little later than their number.
+        // More packets may be counted than numbers have passed, since a packet may arrive after one with a higher number.
         let arrived = (u64::from(received.wrapping_sub(before)) + std::mem::take(&mut self.apart)).min(sent);
         let (sent, lost) = (sent as f64, (sent - arrived) as f64);
         let mean = self.mean();
@@ -57,7 +58,7 @@ impl Per {
             }
             (self.sent, self.lost) = (0.0, 0.0);
         } else if let Some((_, sent, lost)) = doubted {
-            // It was chance, and counts as such.
+            // It was chance, and counts in the mean.
             (self.sent, self.lost) = (self.sent + sent, self.lost + lost);
         }
         let kept = (MOST / (self.sent + sent)).min(1.0);
@@ -65,7 +66,7 @@ impl Per {
         self.lost = (self.lost + lost) * kept;
     }
 
-    /// So many packets were lost since they were too long: others are not for that.
+    /// This many packets were lost because they were too long; they do not count.
     pub(crate) fn set_apart(&mut self, packets: u32) {
         self.apart += u64::from(packets);
     }
@@ -74,12 +75,12 @@ impl Per {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
     }
 
-    /// The rate of loss, 0 to 1: 0 before the first measurement.
+    /// The rate of loss, 0 to 1; 0 before the first measurement.
     pub(crate) fn rate(&self) -> f64 {
         self.mean()
     }
 
-    /// What was measured is no longer so: the path was gone, for instance.
+    /// Drops all measurements: the path was interrupted, for instance.
     pub(crate) fn restart(&mut self) {
         *self = Per::default();
     }

@@ -1,5 +1,4 @@
-//! The receiving half of a stream: segments that have arrived, messages put together from them, and groups restored by repair
-//! packets.
+//! The receiving half of a stream: segments that have arrived, messages reassembled from them, and groups restored with repair packets.
 
 mod groups;
 mod parts;
@@ -11,7 +10,7 @@ use groups::Group;
 use parts::Parts;
 use std::collections::VecDeque;
 
-/// A segment's place.
+/// The place of a segment in the window.
 #[derive(Debug, Default)]
 struct Slot {
     here: bool,
@@ -19,24 +18,24 @@ struct Slot {
     flags: Flags,
     bytes: u32,
     head: Vec<u8>,
-    /// By when it is to be delivered, by the peer's clock.
+    /// Its due time by the peer's clock; `None` without a deadline.
     due: Option<u32>,
-    /// Parts of it that are here while it is not.
+    /// Its parts that have arrived, while it is incomplete.
     parts: Option<Box<Parts>>,
 }
 
-/// What waits to be read.
+/// Data that waits to be read.
 #[derive(Debug)]
 struct Unread {
     bytes: u64,
-    /// How many segments it came in.
+    /// The number of segments that carried it.
     segments: u32,
     head: Vec<u8>,
     due: Option<u32>,
 }
 
 impl Unread {
-    /// Goes on with a segment of so many bytes. The head goes on as long as there is nothing but head.
+    /// Appends a segment of `bytes` bytes that begins with `head`. The head grows as long as it covers all bytes so far; zeros follow it.
     fn append(&mut self, bytes: u64, head: &[u8]) {
         if self.head.len() as u64 == self.bytes {
             self.head.extend_from_slice(head);
@@ -49,22 +48,22 @@ impl Unread {
 /// The receiving half of a stream.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// The first segment that the peer may still send, and the places from it on.
+    /// The number of the first segment that the peer may still send, and the places from it on.
     base: u32,
     slots: VecDeque<Slot>,
-    /// How many of those are delivered in a row, or were passed by.
+    /// How many of these places, from the first on, are delivered or skipped.
     passed: usize,
     groups: Vec<Group>,
     unread: VecDeque<Unread>,
-    /// The beginning of a message that is read in order, of which more is to come.
+    /// The beginning of a message that is read in order and whose rest has not arrived.
     begun: Option<Unread>,
-    /// What the peer may send, and segments that the connection has not been told of.
+    /// How many segments the peer may send, and consumed segments that the connection has not counted yet.
     granted: Granted,
     consumed: u32,
-    /// One more than the highest segment that the peer has sent.
+    /// One more than the highest segment number that the peer has sent.
     reached: u32,
     spare: Vec<Vec<u8>>,
-    /// The segment that ends the stream, and whether all is delivered that comes before.
+    /// The segment that ends the stream, and whether everything before it is delivered.
     fin: Option<u32>,
     ended: bool,
 }
@@ -89,23 +88,23 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Segments no longer take room.
+    /// This many segments no longer take up buffer space.
     fn consume(&mut self, segments: u32) {
         self.granted.consume(segments);
         self.consumed += segments;
     }
 
-    /// How many segments have been consumed since this was asked.
+    /// The number of segments consumed since the last call.
     pub(crate) fn take_consumed(&mut self) -> u32 {
         std::mem::take(&mut self.consumed)
     }
 
-    /// How many segments the peer has sent, as far as is known.
+    /// One more than the highest segment number that the peer is known to have sent.
     pub(crate) fn reached(&self) -> u32 {
         self.reached
     }
 
-    /// The peer has sent so many segments. Answers whether it may have.
+    /// Records that the peer has sent this many segments. Returns whether it was allowed to.
     fn reach(&mut self, segments: u32) -> bool {
         if segments.wrapping_sub(self.reached) as i32 > 0 {
             self.reached = segments;
@@ -113,7 +112,7 @@ impl Incoming {
         self.granted.covers(self.reached)
     }
 
-    /// What the peer may send.
+    /// How many segments the peer may send.
     pub(crate) fn granted(&mut self) -> &mut Granted {
         &mut self.granted
     }
@@ -123,10 +122,10 @@ impl Incoming {
         self.ended
     }
 
-    /// Has something wait to be read. Zeros of a stream in order join those that wait already.
+    /// Queues data to be read. Zeros of a stream in order are merged with zeros that wait already.
     fn hand_over(&mut self, unread: Unread, ordered: bool) {
         let Unread { bytes, segments, head, due } = unread;
-        // Zeros take no room.
+        // Zeros take up no buffer space.
         let segments = if head.is_empty() {
             self.consume(segments);
             0
@@ -142,12 +141,12 @@ impl Incoming {
         }
     }
 
-    /// A segment has arrived, which begins with `head`. Answers `false` where it cannot belong to the stream.
+    /// Takes a segment that begins with `head`. Returns `false` if it cannot belong to the stream.
     pub(crate) fn segment(&mut self, data: &Data, head: &[u8]) -> bool {
         self.forward(data.sequence.wrapping_sub(data.distance.into()));
         let place = data.sequence.wrapping_sub(self.base);
         if place as usize >= WINDOW {
-            // It was settled before; what is beyond the window was never allowed.
+            // A segment below the window was settled before; one beyond the window was never allowed.
             return place > u32::MAX / 2;
         }
         if !self.reach(data.sequence.wrapping_add(1)) {
@@ -159,7 +158,7 @@ impl Incoming {
         true
     }
 
-    /// Segments before this one are no longer sent.
+    /// The sender no longer sends segments before `base`.
     pub(crate) fn forward(&mut self, base: u32) {
         let places = base.wrapping_sub(self.base);
         if places == 0 || places as usize > WINDOW {
@@ -169,7 +168,7 @@ impl Incoming {
             let slot = self.slots.pop_front().unwrap_or_default();
             match slot {
                 Slot { delivered: true, .. } => {}
-                // What waited for a segment that never comes is delivered now.
+                // Segments that waited for a segment that never comes are delivered now.
                 Slot {
                     here: true,
                     bytes: 1..,
@@ -182,7 +181,7 @@ impl Incoming {
                     continue;
                 }
                 Slot { here: true, .. } => self.consume(1),
-                // The rest of its message is of no use.
+                // The segment is lost, so the beginning of its message is dropped.
                 Slot { .. } => {
                     let begun = self.begun.take().map_or(0, |begun| begun.segments);
                     self.consume(1 + begun);
@@ -200,7 +199,7 @@ impl Incoming {
         self.deliver();
     }
 
-    /// This place, which is within the window.
+    /// A place, which must be within the window.
     fn slot(&mut self, place: usize) -> &mut Slot {
         if self.slots.len() <= place {
             self.slots.resize_with(place + 1, Slot::default);
@@ -215,7 +214,7 @@ impl Incoming {
         let mut own = self.spare.pop().unwrap_or_default();
         own.clear();
         own.extend_from_slice(&head[..head.len().min(bytes as usize)]);
-        // How a packet is to be acknowledged is no part of its segment, which repair packets are made of.
+        // The `prompt` flag belongs to the packet, not to the segment that repair packets cover.
         let flags = Flags { prompt: false, ..flags };
         self.slots[place] = Slot { here: true, delivered: false, flags, bytes, head: own, due, parts: None };
         if flags.fin {
@@ -226,7 +225,7 @@ impl Incoming {
         }
     }
 
-    /// Delivers the message that a segment belongs to, if all of it is here.
+    /// Delivers the message that a segment belongs to, if it is complete.
     fn deliver_message(&mut self, place: usize) {
         let whole = |slot: &Slot| slot.here && !slot.delivered;
         let (mut first, mut last) = (place, place);
@@ -255,14 +254,14 @@ impl Incoming {
         }
     }
 
-    /// Delivers what follows in order, and finds the end of the stream.
+    /// Delivers segments that follow in order, and detects the end of the stream.
     fn deliver(&mut self) {
         while let Some(slot) = self.slots.get_mut(self.passed).filter(|slot| slot.here) {
             let fin = slot.flags.fin;
             if !slot.delivered && slot.flags.ordered {
                 slot.delivered = true;
                 if slot.bytes > 0 {
-                    // A segment that may be needed to restore others keeps its bytes.
+                    // A segment that may help to restore others keeps its bytes.
                     let head =
                         if slot.flags.coded { slot.head.clone() } else { std::mem::take(&mut slot.head) };
                     let (bytes, due, flags) = (slot.bytes.into(), slot.due, slot.flags);
@@ -276,7 +275,7 @@ impl Incoming {
         }
     }
 
-    /// The next part of a message that is read in order; streams of bytes have one part each.
+    /// Takes the next segment of a message that is read in order; in a stream of bytes each segment is a message.
     fn go_on(&mut self, part: Unread, flags: Flags) {
         let whole = match (flags.first, self.begun.take()) {
             (true, None) => part,
@@ -284,7 +283,7 @@ impl Incoming {
                 begun.append(part.bytes, &part.head);
                 begun
             }
-            // The end, or the beginning, of one was given up.
+            // The end of the message before, or the beginning of this one, was given up.
             (_, begun) => {
                 begun.into_iter().for_each(|begun| self.consume(begun.segments));
                 if !flags.first {
@@ -300,7 +299,7 @@ impl Incoming {
         }
     }
 
-    /// Hands over what waits to be read: length, first bytes, and by when it was to be, by the peer's clock, each.
+    /// Hands over the data that waits to be read: length in bytes, first bytes (zeros follow), and due time by the peer's clock.
     pub(crate) fn read(&mut self, mut to: impl FnMut(u64, &[u8], Option<u32>)) {
         while let Some(Unread { bytes, segments, head, due }) = self.unread.pop_front() {
             self.consume(segments);

@@ -1,4 +1,4 @@
-//! Round-trip times: smoothed, with their deviation, the smallest and the largest, and the timeouts that follow.
+//! Round-trip times: the smoothed RTT with its deviation, the smallest and the largest RTT, and the timeouts derived from them.
 
 use weir_base::{Span, Time, WindowedMax, WindowedMin};
 
@@ -8,19 +8,20 @@ const LEAST_TIMEOUT: Span = Span::from_millis(200);
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 /// The timeout is no longer than this, however often it is doubled (the GNAT software).
 const LONGEST_TIMEOUT: Span = Span::from_secs(64);
-/// What the receiver may hold an acknowledgement back for, and the tolerance of timers (the GNAT software: 40 ms and 4 ms).
+/// The longest time for which the receiver may hold back an acknowledgement, plus the tolerance of timers (the GNAT software: 40 ms and 4
+/// ms).
 const HELD_BACK: Span = Span::from_millis(44);
-/// Deviations of a fast timeout, which is not doubled (the GNAT software).
+/// Deviations that a fast timeout adds to the smoothed RTT (the GNAT software).
 const FAST_DEVIATIONS: f64 = 5.0;
-/// Over how long the largest RTT is looked for. A queue that comes and goes within it counts.
+/// Window of the largest RTT: a queue that comes and goes within it counts.
 const LARGEST_OVER: Span = Span::from_secs(2);
-/// Over how long the smallest RTT is looked for (the GNAT software has at least 10 s).
+/// Window of the smallest RTT (the GNAT software has at least 10 s).
 const SMALLEST_OVER: Span = Span::from_secs(10);
 
 /// The round-trip times of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
-    /// Smoothed, and mean deviation, in seconds.
+    /// Smoothed RTT and mean deviation, in seconds; `None` before the first sample.
     smoothed: Option<(f64, f64)>,
     smallest: WindowedMin<Span>,
     largest: WindowedMax<Span>,
@@ -33,8 +34,7 @@ impl Rtt {
         Rtt { smoothed: None, smallest: WindowedMin::new(), largest: WindowedMax::new(), backoff: 0 }
     }
 
-    /// A packet was acknowledged after this time (RFC 6298, section 2). Each transmission has a number of its own, so
-    /// retransmissions give samples too.
+    /// Takes an RTT sample (RFC 6298, section 2). Each transmission has its own number, so retransmissions give samples too.
     pub(crate) fn take(&mut self, sample: Span, now: Time) {
         let rtt = sample.as_secs_f64();
         self.smoothed = Some(match self.smoothed {
@@ -49,27 +49,27 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// The smoothed RTT.
+    /// The smoothed RTT; `None` before the first sample.
     pub(crate) fn smoothed(&self) -> Option<Span> {
         self.smoothed.map(|(smoothed, _)| Span::from_secs_f64(smoothed))
     }
 
-    /// The smallest RTT of the last seconds.
+    /// The smallest RTT of the last 10 s; `None` without a sample.
     pub(crate) fn smallest(&self) -> Option<Span> {
         self.smallest.value()
     }
 
-    /// The largest RTT of the last seconds.
+    /// The largest RTT of the last 2 s; `None` without a sample.
     pub(crate) fn largest(&self) -> Option<Span> {
         self.largest.value()
     }
 
-    /// The smoothed RTT and so many deviations.
+    /// The smoothed RTT plus this many deviations.
     fn within(&self, deviations: f64) -> Option<Span> {
         self.smoothed.map(|(smoothed, deviation)| Span::from_secs_f64(smoothed + deviations * deviation))
     }
 
-    /// How long after it was sent a packet counts as lost when a later one has arrived: the smoothed RTT and four deviations.
+    /// The time after which a packet counts as lost if a later one has arrived: the smoothed RTT plus four deviations.
     pub(crate) fn patience(&self) -> Span {
         self.within(4.0).unwrap_or(FIRST_TIMEOUT)
     }
@@ -80,12 +80,13 @@ impl Rtt {
         timeout.max(LEAST_TIMEOUT)
     }
 
-    /// The retransmission timeout, doubled for each one in a row.
+    /// The retransmission timeout, doubled for each timeout in a row.
     pub(crate) fn timeout(&self) -> Span {
         (self.first_timeout() * (1 << self.backoff.min(9))).min(LONGEST_TIMEOUT)
     }
 
-    /// The retransmission timeout where few packets are under way, so that the loss of all of them is likely and says little.
+    /// The retransmission timeout if few packets are in flight, so that the loss of all of them is likely and says little. It is never
+    /// doubled.
     pub(crate) fn fast_timeout(&self) -> Span {
         self.within(FAST_DEVIATIONS).map_or(FIRST_TIMEOUT, |fast| fast + HELD_BACK)
     }

@@ -1,17 +1,17 @@
-//! Which stream's packet is next: the one of the highest priority, 0, and in turn among equals (the GNAT software).
+//! Which stream sends next: the one of the highest priority, which is 0; streams of the same priority take turns (the GNAT software).
 
 use super::LOWEST_PRIORITY;
 use super::send::Outgoing;
 use std::collections::BTreeMap;
 
-/// The stream of each priority that was served last.
+/// The stream that was served last, for each priority.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     served: [Option<u8>; LOWEST_PRIORITY as usize + 1],
 }
 
 impl Schedule {
-    /// The stream that is next among those that want to send.
+    /// The next stream among those that want to send; `None` if none does.
     pub(crate) fn next(
         &self,
         streams: &BTreeMap<u8, Outgoing>,

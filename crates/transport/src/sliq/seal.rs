@@ -1,10 +1,10 @@
-//! Packets that nobody else reads or makes: everything behind the header is encrypted in place, and the header is authenticated with
-//! it (AES-256-GCM by `ring`; NIST SP 800-38D). The nonce is the packet's whole number of 64 bits, of which the header carries the
-//! lowest 32; it is authenticated too. A packet counts once: its number is new, or stands in a window behind the highest.
+//! Encryption and authentication of packets: everything behind the header is encrypted in place, and the header is authenticated with it
+//! (AES-256-GCM by `ring`; NIST SP 800-38D). The nonce is the packet's whole number of 64 bits, of which the header carries the lowest 32;
+//! it is authenticated too. A packet is accepted once: its number must be new, and not below a window behind the highest.
 //!
-//! Both ends go over to new keys together. One begins after 2^22 packets or 120 s, with a bit of the header's first byte turned; the
-//! other follows with the first such packet that opens. None begins again before it has seen that. New keys follow from the old
-//! ones by HKDF (RFC 5869), so that nobody who learns keys reads what was sealed with older ones.
+//! Both ends change keys together. One end begins after 2^22 packets or 120 s and turns a bit of the header's first byte; the other end
+//! follows with the first such packet that opens. No end begins again before it has seen that. New keys are derived from the old ones by
+//! HKDF (RFC 5869), so that they do not reveal what was sealed with older ones.
 
 use crate::sliq::wire::{HEADER, TAG, whole};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -14,23 +14,23 @@ use zeroize::Zeroizing;
 
 /// Length of a key in bytes.
 pub const KEY: usize = 32;
-/// New keys after so many packets of one end, or so long.
+/// Keys are changed after this many packets of one end, or after this time.
 const PACKETS: u64 = 1 << 22;
 const TIME: Span = Span::from_secs(120);
-/// The bit of the first byte that tells which of two keys a packet is sealed with.
+/// The bit of the first byte that tells by which of two keys a packet is sealed.
 const PHASE: u8 = 0x08;
-/// Numbers behind the highest that may still arrive.
+/// How far a packet's number may be behind the highest.
 const WINDOW: u64 = 8192;
-/// One word more than they fill: the highest number may be the first of its word.
+/// Words of the window's bitmap: one more than the window fills, since the highest number may be the first of its word.
 const WORDS: usize = (WINDOW / 64) as usize + 1;
 
-/// The keys of one direction for a while.
+/// The keys of one direction between two changes.
 struct Epoch {
     secret: Zeroizing<[u8; KEY]>,
     key: LessSafeKey,
 }
 
-/// 32 bytes, as HKDF is asked for them.
+/// The length of a key, as HKDF asks for it.
 struct Length;
 
 impl KeyType for Length {
@@ -39,7 +39,7 @@ impl KeyType for Length {
     }
 }
 
-/// Bytes that follow from a secret, for one purpose.
+/// A key derived from a secret, for one purpose.
 fn derive(secret: &[u8; KEY], purpose: &[u8]) -> Option<Zeroizing<[u8; KEY]>> {
     let mut derived = Zeroizing::new([0; KEY]);
     let (secret, info) = (Prk::new_less_safe(HKDF_SHA256, secret), [purpose]);
@@ -60,7 +60,7 @@ impl Epoch {
     }
 }
 
-/// The numbers that have arrived.
+/// The packet numbers that have arrived.
 struct Replay {
     highest: Option<u64>,
     seen: [u64; WORDS],
@@ -94,25 +94,25 @@ impl Replay {
 /// Seals the packets of one end and opens those of the other.
 pub struct Seal {
     sending: Epoch,
-    /// How often the sender's keys were renewed, from when on they are used, and from which number on.
+    /// For sending: how often the keys were changed, since when and from which number on these are used, and the next number.
     sent_epoch: u64,
     begun: Time,
     first: u64,
     next: u64,
     /// Whether the peer has used these keys too.
     confirmed: bool,
-    /// The receiver's keys: those before, those of now, and those that come next.
+    /// For receiving: the previous keys, the present keys and the next ones.
     before: Option<Epoch>,
     receiving: Epoch,
     after: Epoch,
     received_epoch: u64,
-    /// The first number that was sealed with the keys of now, as far as is known.
+    /// The number of the first packet that was opened with the present keys.
     received_first: u64,
     replay: Replay,
 }
 
 impl Seal {
-    /// From the secrets of the two directions, which the ends have agreed on. `None` where the cryptography refuses them.
+    /// A seal with the secrets of the two directions, on which the ends have agreed. `None` if the cryptography refuses them.
     pub fn new(sending: Zeroizing<[u8; KEY]>, receiving: Zeroizing<[u8; KEY]>, now: Time) -> Option<Seal> {
         let receiving = Epoch::new(receiving)?;
         Some(Seal {
@@ -131,7 +131,7 @@ impl Seal {
         })
     }
 
-    /// Seals a packet in place. Its number must be higher than that of all before. Answers whether it may be sent.
+    /// Encrypts a packet in place. Its number must be higher than those of all packets before. Returns whether the packet may be sent.
     pub fn seal(&mut self, packet: &mut Vec<u8>, now: Time) -> bool {
         let Some((header, _)) = packet.split_first_chunk::<HEADER>() else { return false };
         let number = whole(low(header), self.next);
@@ -157,8 +157,8 @@ impl Seal {
         self.sent_epoch += 1;
     }
 
-    /// Opens a packet in place. Answers its number and what it is without its tag; `None` where it is not the peer's, or was opened
-    /// before: it is then to be forgotten, and nothing has changed.
+    /// Decrypts a packet in place. Returns its number and the packet without its tag. `None` if it is not the peer's, or was opened
+    /// before; nothing has changed then.
     pub fn open<'a>(&mut self, packet: &'a mut [u8], now: Time) -> Option<(u64, &'a mut [u8])> {
         if packet.len() < HEADER + TAG {
             return None;
@@ -206,7 +206,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// What is authenticated beside what is encrypted.
+/// The data that is authenticated but not encrypted.
 fn bound(header: &[u8; HEADER], number: u64) -> Aad<[u8; HEADER + 8]> {
     let mut bound = [0; HEADER + 8];
     bound[..HEADER].copy_from_slice(header);

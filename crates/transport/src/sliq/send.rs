@@ -1,5 +1,6 @@
-//! The sending half of a stream: segments from the first that is not settled on, which of them are to be retransmitted, and how their
-//! delivery is seen to. A message that is longer than a segment is cut here, and put together by the receiving half.
+//! The sending half of a stream: its segments from the first that is not settled on, their retransmission, and their protection. A message
+//! that is longer than a segment is cut here and reassembled by the receiving half. A segment is settled when it was acknowledged or given
+//! up.
 
 mod groups;
 mod parts;
@@ -19,20 +20,20 @@ use std::sync::Arc;
 use weir_base::{Ewma, Time};
 use written::{Cutter, Written};
 
-/// Segments between the first that is not settled and the last that was sent (the GNAT software).
+/// Maximum number of segments from the first that is not settled to the last that was sent (the GNAT software).
 pub(crate) const WINDOW: usize = 32_768;
-/// What stands before a segment in what a repair packet is made of: its length, its flags, and by when it is due.
+/// Bytes before a segment in the input of a repair packet: its length, its flags and its due time.
 pub(crate) const SYMBOL_HEADER: usize = 3 + DUE;
-/// The part of what a target leaves to be lost that plans use: the rest is for what estimates of the path are wrong by.
+/// The share of the loss allowed by a target that plans use up: the rest is a margin for errors in estimates of the path.
 const PLANNED_LOSS: f64 = 0.8;
-/// Weight of a new length in their mean.
+/// Weight of a new length in the mean length of a segment.
 const LENGTH_WEIGHT: f64 = 0.05;
-/// Weight of a new gap between hand-overs.
+/// Weight of a new gap in the mean gap between writes.
 const GAP_WEIGHT: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It was not sent, or is not to be retransmitted before something becomes known.
+    /// It was not sent, or it is not known yet whether it is to be retransmitted.
     Waiting,
     /// It is to be retransmitted.
     Lost,
@@ -40,43 +41,43 @@ enum State {
     Settled,
 }
 
-/// A part of a message, or of the stream.
+/// A segment of a message or of the stream.
 #[derive(Debug)]
 struct Segment {
-    /// What it begins with, until it is settled; zeros follow.
+    /// Its first bytes, until it is settled; zeros follow.
     head: Written,
     bytes: u32,
     flags: Flags,
-    /// When it was handed over.
+    /// When it was written.
     handed: Time,
     state: State,
     /// How often it was sent.
     sent: u32,
-    /// What has become of its parts, where it was cut after it was sent.
+    /// The fate of its parts, if it was cut after it was sent.
     parts: Option<Box<Parts>>,
 }
 
 impl Segment {
-    /// One that was not sent yet.
+    /// A segment that was not sent yet.
     fn waiting(head: Written, bytes: u32, flags: Flags, handed: Time) -> Segment {
         Segment { head, bytes, flags, handed, state: State::Waiting, sent: 0, parts: None }
     }
 }
 
-/// What is to be sent.
+/// What a stream sends next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
     /// A segment.
     Data {
         data: Data,
-        /// Whether it was sent before.
+        /// Whether it is a retransmission.
         again: bool,
         /// The round of its group.
         round: u8,
     },
     /// A repair packet, and the round of its group.
     Repair(Repair, u8),
-    /// A part of a segment that is retransmitted, and which.
+    /// A part of a segment that is retransmitted, and the part's index.
     Part(Part, u8),
 }
 
@@ -87,29 +88,29 @@ pub(crate) struct Outgoing {
     delivery: Delivery,
     priority: u8,
     ordered: bool,
-    /// Whether what is written at once is a message, which is delivered whole.
+    /// Whether each write is a message, which is delivered whole.
     messages: bool,
-    /// Bytes of a full segment, and of one that every path carries.
+    /// In bytes: a full segment, and a segment that every path carries.
     payload: u32,
     base_payload: u32,
-    /// Bytes that may wait to be sent, and what becomes of messages beyond them.
+    /// Bytes that may wait to be sent, and which messages are dropped beyond that.
     limit: u64,
     drop: Drop,
-    /// How many segments the peer takes.
+    /// How many segments the peer accepts.
     allowed: Allowed,
-    /// Number of the first segment that is not settled; the segments from it on.
+    /// The number of the first segment that is not settled, and the segments from it on.
     base: u32,
     segments: VecDeque<Segment>,
-    /// How many of those were sent.
+    /// How many of these segments were sent.
     sent: usize,
     lost: VecDeque<u32>,
-    /// Bytes that wait to be sent for the first time, and that are not settled.
+    /// Bytes that wait for their first transmission, and bytes that are not settled.
     unsent: u64,
     unsettled: u64,
     /// Whether the application always has data.
     full: bool,
     closed: bool,
-    /// Segments were given up since the peer was last told.
+    /// Whether segments were given up since the peer was last told.
     forward: bool,
     groups: VecDeque<Group>,
     planner: Option<Planner>,
@@ -117,16 +118,16 @@ pub(crate) struct Outgoing {
     /// Mean length of a segment in bytes.
     length: Ewma,
     newest: Option<Arc<Choice>>,
-    /// Groups that were begun with a plan, by its mode.
+    /// Number of groups that were begun with a plan, by its mode.
     pub(crate) modes: [u64; Mode::ALL.len()],
-    /// Time from one hand-over to the next, in seconds, and when the last was.
+    /// Mean time from one write to the next, in seconds, and the time of the last write.
     gap: Ewma,
     handed: Option<Time>,
-    /// Buffers for what repair packets are made of.
+    /// Buffers for the input of repair packets.
     symbols: Vec<Vec<u8>>,
     /// Repair packets that were sent.
     pub(crate) coded: u64,
-    /// Packets that arrived, of a stream with a deadline: duplicates and repair packets too; and segments that are settled.
+    /// For a stream with a deadline: packets that arrived, duplicates and repair packets included; and segments that are settled.
     pub(crate) arrived: u64,
     pub(crate) usable: u64,
     pub(crate) retransmitted: u64,
@@ -136,7 +137,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A stream of messages, or of bytes, whose segments carry so many bytes, and so many where the path carries less.
+    /// A stream of messages or of bytes. `payload` and `base_payload`: bytes of a segment without a deadline, on the present path and on
+    /// one that carries only the base.
     pub(crate) fn new(
         id: u8,
         parameters: &StreamParameters,
@@ -192,19 +194,19 @@ impl Outgoing {
         outgoing
     }
 
-    /// What a segment carries where one without a deadline carries so much.
+    /// The payload of a segment, if one without a deadline carries this much.
     fn room_of(&self, payload: u32) -> u32 {
         if self.planner.is_some() { payload.saturating_sub(DUE as u32).max(1) } else { payload }
     }
 
-    /// Takes a message whole or not at all; where there are none, as many bytes as there is room for.
+    /// Takes a message whole or not at all, or as many bytes of a byte stream as there is room for. Returns the number of bytes taken.
     pub(crate) fn write(&mut self, bytes: u64, head: &[u8], now: Time) -> u64 {
         if self.messages && self.drop == Drop::Oldest {
             self.make_room(bytes);
         }
         let room = self.limit.saturating_sub(self.unsent);
         let taken = if self.messages { bytes } else { bytes.min(room) };
-        // A message alone may be longer than the limit.
+        // If nothing else waits, a message may be longer than the limit.
         if self.closed || taken == 0 || (taken > room && self.unsent > 0) || self.segments.len() >= WINDOW {
             return 0;
         }
@@ -223,12 +225,12 @@ impl Outgoing {
         taken
     }
 
-    /// Drops messages that wait to be sent, those that have waited longest first, until there is room for so many bytes.
+    /// Drops the messages that have waited longest, until there is room for this many bytes.
     fn make_room(&mut self, bytes: u64) {
         while self.unsent + bytes > self.limit && self.drop_first() {}
     }
 
-    /// Drops the message that is next to be sent for the first time, unless a part of it was sent.
+    /// Drops the next message that was not sent yet, unless a part of it was sent. Returns whether one was dropped.
     fn drop_first(&mut self) -> bool {
         if !self.segments.get(self.sent).is_some_and(|segment| segment.flags.first && !segment.flags.fin) {
             return false;
@@ -244,7 +246,7 @@ impl Outgoing {
         true
     }
 
-    /// The path is back after an outage: what was to be sent once and has waited is of no more use.
+    /// The path is back after an outage: best-effort messages that waited are dropped as out of date.
     pub(crate) fn drop_stale(&mut self) {
         while self.messages && self.delivery == Delivery::BestEffort && self.drop_first() {}
     }
@@ -262,7 +264,7 @@ impl Outgoing {
         self.full = true;
     }
 
-    /// The application writes no more.
+    /// The application has closed the stream.
     pub(crate) fn close(&mut self, now: Time) {
         if !std::mem::replace(&mut self.closed, true) {
             self.full = false;
@@ -283,7 +285,7 @@ impl Outgoing {
         self.segments.is_empty()
     }
 
-    /// Bytes of a full segment, and whether what is written at once is a message.
+    /// Bytes of a full segment, and whether each write is a message.
     pub(crate) fn shape(&self) -> (u32, bool) {
         (self.payload, self.messages)
     }
@@ -293,32 +295,32 @@ impl Outgoing {
         self.unsettled
     }
 
-    /// Which stream goes first: 0 before 1.
+    /// The stream's priority: 0 goes first.
     pub(crate) fn priority(&self) -> u8 {
         self.priority
     }
 
-    /// The peer takes so many segments in all.
+    /// The peer accepts this many segments in all.
     pub(crate) fn allow(&mut self, segments: u32) {
         self.allowed.raise(segments);
     }
 
-    /// Whether there is something to send for the first time, and the peer takes it.
+    /// Whether there is a segment to send for the first time, and the peer accepts it.
     pub(crate) fn has_new(&self) -> bool {
         (self.full || self.sent < self.segments.len()) && self.sent < WINDOW && self.allowed.has_room()
     }
 
-    /// Whether something is to be retransmitted, or to repair what was sent.
+    /// Whether a retransmission or a repair packet is to be sent.
     pub(crate) fn has_again(&self) -> bool {
         !self.lost.is_empty() || self.groups.iter().any(Group::has_more)
     }
 
-    /// Whether the peer is to be told of segments that are given up.
+    /// The first segment that may still be sent, if the peer is to be told that segments were given up; it then counts as told.
     pub(crate) fn take_forward(&mut self) -> Option<u32> {
         std::mem::take(&mut self.forward).then_some(self.base)
     }
 
-    /// The peer was told of segments that are given up, and that was lost.
+    /// The packet that told the peer of given-up segments may be lost: it is told again.
     pub(crate) fn forward_again(&mut self) {
         self.forward = matches!(self.delivery, Delivery::BestEffort | Delivery::SemiReliable { .. });
     }
@@ -327,7 +329,7 @@ impl Outgoing {
         sequence.wrapping_sub(self.base) as usize
     }
 
-    /// What is sent next: what was lost, then repair packets, then new segments.
+    /// The next item to send: retransmissions first, then repair packets, then new segments.
     pub(crate) fn next(&mut self, now: Time) -> Option<Item> {
         while let Some(sequence) = self.lost.pop_front() {
             let at = self.at(sequence);
@@ -370,7 +372,7 @@ impl Outgoing {
         Item::Data { data: self.data(at), again, round }
     }
 
-    /// What is to be known of a segment.
+    /// The data frame of a segment.
     fn data(&self, at: usize) -> Data {
         let segment = &self.segments[at];
         Data {
@@ -383,17 +385,17 @@ impl Outgoing {
         }
     }
 
-    /// By when a segment is to be delivered.
+    /// The due time of a segment by this end's clock, in microseconds; `None` without a deadline.
     fn due(&self, segment: &Segment) -> Option<u32> {
         Some(due::micros(segment.handed + self.planner.as_ref()?.deadline()))
     }
 
-    /// What a segment begins with.
+    /// The first bytes of a segment; zeros follow.
     pub(crate) fn head(&self, sequence: u32) -> &[u8] {
         self.segments.get(self.at(sequence)).map_or(&[], |segment| &segment.head)
     }
 
-    /// A segment has arrived. `late` says that it counted as lost before.
+    /// A segment was acknowledged. `late`: it counted as lost before.
     pub(crate) fn arrived(&mut self, sequence: u32, round: u8, late: bool) {
         self.arrived += u64::from(self.planner.is_some());
         if let Some(group) = self.group(sequence) {
@@ -413,7 +415,7 @@ impl Outgoing {
             return group.lost(round);
         }
         let at = self.at(sequence);
-        // One that was cut since is told of by its parts.
+        // The fate of a segment that was cut since is that of its parts.
         let whole = |segment: &&Segment| segment.state == State::Waiting && segment.parts.is_none();
         let Some(segment) = self.segments.get(at).filter(whole) else { return };
         if self.gives_up(segment) {
@@ -423,7 +425,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a segment that is lost is not retransmitted.
+    /// Whether a lost segment is given up instead of retransmitted.
     fn gives_up(&self, segment: &Segment) -> bool {
         match self.delivery {
             // The end of a stream is reliable.
@@ -440,11 +442,11 @@ impl Outgoing {
         self.advance();
     }
 
-    /// A segment is to be retransmitted.
+    /// Queues a segment for retransmission.
     fn send_later(&mut self, at: usize) {
         let sequence = self.base.wrapping_add(at as u32);
         self.segments[at].state = State::Lost;
-        // One that is lost again goes before those that were lost after it: its reader waits for it.
+        // A segment that is lost again goes before later ones: its reader waits for it.
         let place = self.lost.partition_point(|other| (other.wrapping_sub(sequence) as i32) < 0);
         self.lost.insert(place, sequence);
     }

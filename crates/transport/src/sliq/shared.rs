@@ -1,5 +1,5 @@
-//! Flows that are streams of one connection: each end of each flow is a handle to its end of the connection. The first handle also
-//! carries what belongs to the connection itself.
+//! Flows that are streams of one connection: each end of each flow is a handle to its end of the connection. The first handle also sends
+//! the connection's control packets.
 
 use super::connection::Connection;
 use super::{Parameters, StreamParameters};
@@ -8,13 +8,13 @@ use crate::{Body, Config, Setup};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::{Ecn, Time};
 
-/// A connection of which each stream is another flow's: plain, or behind what protects it.
+/// A connection whose streams belong to different flows: plain or sealed.
 pub(crate) trait Shared: Endpoint {
-    /// The same without what is the driver's alone.
+    /// The connection itself, without its protection.
     fn inner(&mut self) -> &mut Connection;
-    /// The next packet if it is this stream's, or belongs to the connection itself and `control` is asked for.
+    /// The next packet if it belongs to this stream, or is a control packet and `control` is true.
     fn transmit_of(&mut self, stream: u8, control: bool, into: &mut Body, now: Time) -> Option<Ecn>;
-    /// One more stream; answers its number, `None` where there are too many.
+    /// Adds a stream and returns its number; `None` if there are too many.
     fn add_stream(&mut self, parameters: &StreamParameters, messages: bool) -> Option<u8> {
         self.inner().add_stream(parameters, messages)
     }
@@ -36,13 +36,13 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// The handle of the flow whose end this is made for; its stream is number 0.
+    /// The handle of the flow for which this end was made; its stream has number 0.
     pub(crate) fn first(connection: impl Shared + 'static) -> Handle {
         Handle { connection: Arc::new(Mutex::new(connection)), stream: 0 }
     }
 
     fn connection(&self) -> MutexGuard<'_, dyn Shared + 'static> {
-        // A connection is in order after each call, so one that panicked has left nothing half done that matters.
+        // A connection is consistent after each call; a call that panicked has left nothing half done that matters.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +66,7 @@ impl Endpoint for Handle {
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {
         let mut connection = self.connection();
         if connection.inner().is_coordinated() {
-            // To aggregation points the connection is one flow, with the addresses of the first.
+            // For aggregation points the connection is one flow, with the addresses of the first.
             return if self.is_first() { connection.transmit(into, now) } else { None };
         }
         connection.transmit_of(self.stream, self.is_first(), into, now)

@@ -1,25 +1,27 @@
-//! Fast start (the GNAT software, for its Copa): pairs of packets that leave back to back at the beginning of a connection. What the path puts
-//! between the two of a pair is what its bottleneck takes for one, so windows open to the path's rate without doubling up to it.
+//! Fast start (the GNAT software, for its Copa): pairs of packets that leave back to back at the start of a connection. The gap between
+//! the arrivals of a pair is the time that the bottleneck takes for one packet. Windows then open to the path's rate without slow start.
 //!
-//! The receiver's acknowledgements tell when each packet has arrived: no packet of its own is needed for that. The software has a rate of
-//! 11,500 packets per second at most; here there is none.
+//! The receiver's acknowledgements tell when each packet has arrived, so no further kind of packet is needed. The software limits the rate
+//! to 11,500 packets per second; here there is no limit.
 
 use weir_base::{Bytes, Rate, Span, Time};
 
-/// Pairs, of which the first tells of a path that is not yet warm.
+/// Number of pairs. The first one does not count, since the path is not yet warm.
 const PAIRS: usize = 11;
-/// UDP payload of a packet, where the path carries that.
+/// UDP payload of a packet in bytes, if the path carries that.
 pub(crate) const PACKET: u32 = 1000;
-/// The pairs leave over twice a round trip and so much.
+/// The pairs leave over twice the sum of a round trip and this time.
 const ASIDE: Span = Span::from_millis(25);
-/// After the last pair its acknowledgements are awaited for so long.
+/// How long after the last pair its acknowledgements are awaited.
 const PATIENCE: Span = Span::from_secs(1);
-/// Measurements that count at least.
+/// The measurement needs at least this many gaps.
 const FEWEST: usize = 3;
-/// A path on which the round trips of the pairs differ has a queue that others fill: no more than so many packets of a pair in that time.
+/// If the pairs' round trips differ, others have filled a queue. The rate is then limited to this many packets in the time by which they
+/// differ.
 const IN_QUEUE: u64 = 4;
 
-/// A pair: the number and the sender's clock of each packet, and when it has arrived by the receiver's clock, in microseconds.
+/// A pair: of each packet its number, its sending time by the sender's 32-bit clock in microseconds and by this end's time, and its
+/// arrival by the receiver's clock in microseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pair {
     sent: [Option<(u64, u32, Time)>; 2],
@@ -27,7 +29,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Time between the arrivals, if both are known and in order.
+    /// Time between the arrivals; `None` if one is not known, or if they are not in order.
     fn gap(&self) -> Option<Span> {
         let [Some(first), Some(second)] = self.arrived else { return None };
         let gap = second.wrapping_sub(first) as i32;
@@ -40,7 +42,7 @@ impl Pair {
 pub(crate) struct Train {
     packet: u32,
     pairs: [Pair; PAIRS],
-    /// Packets that have left, when the next one does, and how far pairs are apart.
+    /// Number of packets that have left, when the next one is due, and the time between pairs.
     left: usize,
     due: Time,
     apart: Span,
@@ -49,18 +51,18 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// The pairs of a connection with this round trip, of packets with so much UDP payload.
+    /// The pairs of a connection with this round trip. Packets have `packet` bytes of UDP payload.
     pub(crate) fn new(packet: u32, rtt: Span, now: Time) -> Train {
         let apart = (rtt + ASIDE) * 2 / PAIRS as u64;
         Train { packet, pairs: [Pair::default(); PAIRS], left: 0, due: now, apart, round_trips: None }
     }
 
-    /// UDP payload of a packet.
+    /// UDP payload of a packet in bytes.
     pub(crate) fn packet(&self) -> u32 {
         self.packet
     }
 
-    /// When a packet is due, or all is known that will be.
+    /// When the next packet is due, or the measurement ends.
     pub(crate) fn due(&self) -> Time {
         self.due
     }
@@ -81,7 +83,8 @@ impl Train {
         };
     }
 
-    /// An acknowledgement whose newest packet has this number, and this difference of arrival and sending.
+    /// Takes an acknowledgement whose newest packet has this number, with the packet's difference of arrival and sending time in
+    /// microseconds.
     pub(crate) fn on_ack(&mut self, number: u64, difference: u32, held: Span, now: Time) {
         for pair in &mut self.pairs {
             for (sent, arrived) in pair.sent.iter().zip(&mut pair.arrived) {
@@ -100,13 +103,13 @@ impl Train {
         }
     }
 
-    /// Whether no more will be known.
+    /// Whether the measurement has ended.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.left == 2 * PAIRS && now >= self.due
     }
 
-    /// The path's rate by the pairs' gaps, and its smallest round trip, where enough of both packets have arrived. So many bytes of headers
-    /// stand before a UDP payload.
+    /// The path's rate by the pairs' gaps, and its smallest round trip; `None` if too few pairs have arrived. `headers`: bytes before the
+    /// UDP payload.
     pub(crate) fn measured(&self, headers: u32) -> Option<(Rate, Span)> {
         let packet = Bytes::new(u64::from(self.packet + headers));
         let gaps: Vec<Span> = self.pairs[1..].iter().filter_map(Pair::gap).collect();

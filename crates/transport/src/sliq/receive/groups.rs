@@ -1,14 +1,14 @@
-//! Groups of coded segments: what is lost of them is restored by repair packets.
+//! Groups of coded segments: repair packets restore their lost segments.
 
 use super::Incoming;
 use crate::sliq::aec::code;
 use crate::sliq::send::{SYMBOL_HEADER, WINDOW};
 use crate::sliq::wire::{Flags, Repair};
 
-/// Groups whose repair packets are kept.
+/// Maximum number of groups whose repair packets are kept.
 const MOST_GROUPS: usize = 256;
 
-/// A group some of whose segments are missing, with its repair packets: number and first bytes each.
+/// A group with missing segments, and its repair packets: number and first bytes of each.
 #[derive(Debug)]
 pub(super) struct Group {
     start: u32,
@@ -17,7 +17,7 @@ pub(super) struct Group {
 }
 
 impl Incoming {
-    /// A repair packet has arrived, which begins with `head`. Answers `false` where it cannot belong to the stream.
+    /// Takes a repair packet that begins with `head`. Returns `false` if it cannot belong to the stream.
     pub(crate) fn repair(&mut self, repair: &Repair, head: &[u8]) -> bool {
         if repair.k == 0
             || usize::from(repair.k) > code::MOST_SOURCES
@@ -57,7 +57,7 @@ impl Incoming {
         true
     }
 
-    /// Restores the group that this segment belongs to, if enough of it is here.
+    /// Restores the group that this segment belongs to, if enough of its packets have arrived.
     pub(super) fn restore(&mut self, sequence: u32) {
         let Some(at) =
             self.groups.iter().position(|group| sequence.wrapping_sub(group.start) < u32::from(group.k))
@@ -103,14 +103,14 @@ impl Incoming {
         self.drop_group(at);
     }
 
-    /// Forgets the groups that begin where this says so.
+    /// Drops the groups whose first segment number satisfies `from`.
     pub(super) fn drop_groups(&mut self, from: impl Fn(u32) -> bool) {
         while let Some(at) = self.groups.iter().position(|group| from(group.start)) {
             self.drop_group(at);
         }
     }
 
-    /// Forgets a group, and keeps its buffers.
+    /// Drops a group and keeps its buffers.
     fn drop_group(&mut self, at: usize) {
         let group = self.groups.swap_remove(at);
         self.spare.extend(group.repairs.into_iter().map(|(_, head)| head));

@@ -1,18 +1,18 @@
-//! Segments that arrive in parts, since the path carries less than when they were cut.
+//! Segments that arrive in parts, since the path's MTU has shrunk after they were cut.
 
 use super::Incoming;
 use crate::sliq::send::WINDOW;
 use crate::sliq::wire::Part;
 
-/// Parts of a segment: as many as a packet of IP has that is cut into what every path carries, and some more.
+/// Maximum number of parts of a segment: a little more than the largest IP packet has when it is cut to what every path carries.
 const MOST: usize = 64;
 
-/// The parts of a segment that are here: where each begins, its length and the bytes that it begins with; in order.
+/// The parts of a segment that have arrived, in order: offset, length and first bytes of each.
 #[derive(Debug, Default)]
 pub(super) struct Parts(Vec<(u16, u16, Vec<u8>)>);
 
 impl Parts {
-    /// Takes one, if it is not here. Answers `false` where it lies over another one, or there are too many.
+    /// Takes a part, unless it has arrived before. Returns `false` if it overlaps another one, or if there are too many.
     fn take(&mut self, offset: u16, length: u16, head: &[u8]) -> bool {
         let place = self.0.partition_point(|(other, ..)| *other < offset);
         let end = |(offset, length): (u16, u16)| u32::from(offset) + u32::from(length);
@@ -32,7 +32,7 @@ impl Parts {
         self.0.len() <= MOST
     }
 
-    /// The bytes that the segment begins with, if all of it is here.
+    /// The first bytes of the segment, if all of its parts have arrived.
     fn whole(&self, bytes: u16) -> Option<Vec<u8>> {
         let length: u64 = self.0.iter().map(|(_, length, _)| u64::from(*length)).sum();
         (length == u64::from(bytes)).then(|| {
@@ -47,7 +47,7 @@ impl Parts {
 }
 
 impl Incoming {
-    /// A part of a segment has arrived, which begins with `head`. Answers `false` where it cannot belong to the stream.
+    /// Takes a part of a segment that begins with `head`. Returns `false` if it cannot belong to the stream.
     pub(crate) fn part(&mut self, part: &Part, head: &[u8]) -> bool {
         let Part { segment, offset, length } = part;
         if *length == 0 || u32::from(*offset) + u32::from(*length) > segment.length.into() {

@@ -8,34 +8,34 @@ use weir_base::{Bytes, Rate, Span, Time};
 
 /// A queue hinders a stream when an empty one would make its plan better by this share of efficiency.
 const HINDERED: f64 = 0.02;
-/// A stream is behind when its packets have waited for longer than this part of its deadline to be sent.
+/// A stream is behind when its packets have waited for longer than this fraction (1/4) of its deadline to be sent.
 const BEHIND: u64 = 4;
-/// A plan may send this part of the packets that the path carries; one that would send more is made as if nothing waited on the path.
+/// A plan may use this share of the packets that the path carries; if it would use more, a plan for an empty queue is preferred.
 const MOST_LOAD: f64 = 0.75;
-/// A round waits for what is not yet known for this part of the time that the plan leaves, shared among its rounds: an acknowledgement that is
-/// lost is made up for by the next. The rest is for what estimates of the path are wrong by.
+/// A round waits for missing acknowledgements for this fraction (1/2) of the time that the plan leaves, shared among its rounds: the next
+/// acknowledgement makes up for a lost one. The rest is a margin for errors in estimates of the path.
 const SPARE: u64 = 2;
-/// Later packets that must arrive before one counts as lost, which a round of a group has to wait for.
+/// Later packets that must arrive before one counts as lost; a round of a group has to wait for them.
 const LATER: u64 = 3;
 
-/// What the path to the peer is like.
+/// The present state of the path to the peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathNow {
-    /// The rate of loss.
+    /// The rate of loss, 0 to 1.
     pub(crate) per: f64,
-    /// The time by which nearly every packet is acknowledged. A round does not wait longer for those that are not.
+    /// The time within which nearly every packet is acknowledged. A round does not wait longer for the others.
     pub(crate) rtt: Span,
     /// The longest one-way delay.
     pub(crate) owd: Span,
     /// The smallest round trip and one-way delay: those of an empty queue.
     pub(crate) least: (Span, Span),
-    /// The rate at which packets leave, and the bytes that it counts beside those of a segment.
+    /// The rate at which packets leave, and the header bytes that it counts for each packet.
     pub(crate) rate: Rate,
     pub(crate) around: u32,
 }
 
 impl PathNow {
-    /// The path as it is when nothing waits on it.
+    /// The same path with an empty queue.
     fn empty(&self) -> PathNow {
         let (rtt, owd) = self.least;
         PathNow { rtt, owd, ..*self }
@@ -43,17 +43,17 @@ impl PathNow {
 }
 
 impl Outgoing {
-    /// The path as it is now.
+    /// Sets the present state of the path.
     pub(crate) fn set_path(&mut self, path: PathNow) {
         self.path = Some(path);
     }
 
-    /// The path as it is for this stream's segments; `None` before it is known.
+    /// The path as this stream's plans see it; `None` before its state is known.
     pub(crate) fn channel(&self) -> Option<Channel> {
         Some(self.channel_of(&self.path?))
     }
 
-    /// Whether the stream is in use, and an empty queue on the path would let it keep its deadline, or with fewer packets.
+    /// Whether the stream has data, and an empty queue on the path would let it keep its deadline, or keep it with fewer packets.
     pub(crate) fn is_hindered(&mut self, path: &PathNow) -> bool {
         let (now, better) = (self.channel_of(path), self.channel_of(&path.empty()));
         let Some(planner) = self.planner.as_mut().filter(|_| !self.segments.is_empty()) else { return false };
@@ -72,17 +72,17 @@ impl Outgoing {
         Channel { per, rtt: rtt + packet_time * LATER, owd, packet_time, gap }
     }
 
-    /// The plan of its newest group.
+    /// The plan of its newest group; `None` without one.
     pub(crate) fn plan(&self) -> Option<&Plan> {
         self.newest.as_ref().map(|choice| &choice.plan)
     }
 
-    /// Whether its plans ask for the channel.
+    /// Whether the stream has a deadline, for which plans are made.
     pub(crate) fn is_planned(&self) -> bool {
         self.planner.is_some()
     }
 
-    /// What a group sends next.
+    /// The next item of a group to send; `None` if the group has nothing to send.
     pub(super) fn next_of(&mut self, group: usize, now: Time) -> Option<Item> {
         let group = self.groups.get_mut(group)?;
         let (start, k, round) = (group.start, group.sources(), group.round());
@@ -103,7 +103,7 @@ impl Outgoing {
         }
     }
 
-    /// A segment that leaves for the first time joins a group.
+    /// Adds a segment that leaves for the first time to a group.
     pub(super) fn join_group(&mut self, at: usize, now: Time) {
         let channel = self.channel();
         let empty = self.path.map(|path| self.channel_of(&path.empty()));
@@ -113,10 +113,10 @@ impl Outgoing {
             let waited = now.since(handed);
             let plan = channel.and_then(|channel| {
                 let mut plan = planner.plan(&channel, waited)?;
-                // What waits for too long waits since more is sent than the path carries. Repair packets would prolong that.
+                // Packets wait for too long if more is sent than the path carries. Repair packets would make that worse.
                 let behind = waited > planner.deadline() / BEHIND && !self.full;
                 let packets = channel.gap.as_secs_f64() / channel.packet_time.as_secs_f64();
-                // A plan that fills the path keeps the queue for which it was made.
+                // A plan that fills the path keeps up the queue for which it was made.
                 if !self.full && plan.plan.sent > packets * MOST_LOAD {
                     let drains = empty.and_then(|empty| planner.plan(&empty, Span::ZERO));
                     plan = drains.filter(|drains| drains.plan.sent < plan.plan.sent).unwrap_or(plan);
@@ -137,19 +137,19 @@ impl Outgoing {
         if let Some(group) = self.groups.back_mut() {
             group.grow(now);
         }
-        // What ends the stream ends the group.
+        // The end of the stream closes the group.
         let fin = self.segments[at].flags.fin;
         if let Some(group) = self.groups.back_mut().filter(|group| fin && !group.is_closed()) {
             group.close();
         }
     }
 
-    /// Time from one hand-over to the next.
+    /// Mean time from one write to the next.
     fn gap(&self) -> Span {
         Span::from_secs_f64(self.gap.value().unwrap_or(0.0))
     }
 
-    /// When the newest group is to be closed though it is not full, since no more was written.
+    /// When the newest group is to be closed although it is not full, since nothing more was written.
     fn closes_at(&self) -> Time {
         let Some(group) =
             self.groups.back().filter(|group| !group.is_closed() && self.sent == self.segments.len())
@@ -165,7 +165,7 @@ impl Outgoing {
         self.groups.iter().map(Group::due).fold(self.closes_at(), Time::min)
     }
 
-    /// Closes groups that no more joins, and begins rounds that are due.
+    /// Closes a group that waits for segments in vain, and begins rounds that are due.
     pub(crate) fn on_timer(&mut self, now: Time) {
         let closes = now >= self.closes_at();
         if let Some(group) = self.groups.back_mut().filter(|_| closes) {
@@ -174,7 +174,8 @@ impl Outgoing {
         self.groups.iter_mut().for_each(|group| group.on_timer(now));
     }
 
-    /// Writes what a repair packet begins with: the sum of the group's segments, each with its length and flags before it. Zeros follow.
+    /// Writes the first bytes of a repair packet: the coded sum of the group's segments, each behind its length, flags and due time. Zeros
+    /// follow.
     pub(crate) fn repair(&mut self, repair: &Repair, into: &mut Vec<u8>) {
         let at = self.at(repair.start);
         let mut symbols: [Vec<u8>; code::MOST_SOURCES] = Default::default();
@@ -194,7 +195,7 @@ impl Outgoing {
         self.symbols.extend(symbols.into_iter().take(count));
     }
 
-    /// A repair packet of the group that begins there has arrived, or counts as lost.
+    /// A repair packet of the group that begins at `start` was acknowledged or counts as lost.
     pub(crate) fn repair_fate(&mut self, start: u32, round: u8, arrived: bool, late: bool) {
         self.arrived += u64::from(arrived);
         let Some(group) = self.group(start) else { return };

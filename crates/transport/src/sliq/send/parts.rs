@@ -1,30 +1,30 @@
-//! Segments that are too long for the path as it is now. One that was not sent is cut into several. One that was sent keeps its number and
-//! leaves in parts, each as long as what every path carries, so that a part is the same however often the path changes.
+//! Segments that are too long for the path's present MTU. A segment that was not sent is cut into several. One that was sent keeps its
+//! number and leaves in parts, each as long as every path carries, so that its parts stay the same however often the path changes.
 
 use super::{Item, Outgoing, Segment, State};
 use crate::sliq::aec::group::Group;
 use crate::sliq::wire::{Flags, Part};
 
-/// The parts of a segment, a bit each.
+/// The parts of a segment, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Those that are to be sent.
+    /// Parts that are to be sent.
     again: u64,
-    /// Those that have not arrived.
+    /// Parts that have not arrived.
     missing: u64,
 }
 
 impl Parts {
-    /// Of a segment of so many bytes, in parts of so many.
+    /// The parts of a segment of `bytes` bytes, each of `part` bytes but the last.
     fn new(bytes: u32, part: u32) -> Parts {
-        // A packet of IP is cut into 57 parts at most.
+        // The largest IP packet has at most 57 parts.
         let all = u64::MAX >> (64 - bytes.div_ceil(part).clamp(1, 64));
         Parts { again: all, missing: all }
     }
 }
 
 impl Outgoing {
-    /// Full segments carry so many bytes from now on.
+    /// Sets the payload of full segments, in bytes.
     pub(crate) fn cut(&mut self, payload: u32) {
         let payload = self.room_of(payload);
         let shorter = payload < self.payload;
@@ -36,7 +36,7 @@ impl Outgoing {
         for segment in unsent {
             self.cut_unsent(segment);
         }
-        // Plans know of no parts: groups with a segment that is too long are given up, and each of their segments stands alone.
+        // Plans do not cover parts: groups with a segment that is too long are dissolved, and each of their segments is sent alone.
         let (base, mut alone) = (self.base, Vec::new());
         let too_long = |group: &Group, segments: &std::collections::VecDeque<Segment>| {
             let at = group.start.wrapping_sub(base) as usize;
@@ -57,7 +57,7 @@ impl Outgoing {
         }
     }
 
-    /// Puts a segment that was not sent back, as several if it is too long.
+    /// Puts back a segment that was not sent, as several segments if it is too long.
     fn cut_unsent(&mut self, segment: Segment) {
         let Segment { head, bytes, flags, handed, .. } = segment;
         if bytes <= self.payload {
@@ -91,7 +91,7 @@ impl Outgoing {
         let bytes = segment.bytes;
         let Some(parts) = &mut segment.parts else { return Some(self.send(at, 0)) };
         if parts.again == 0 {
-            // What was to be sent has arrived since.
+            // All of its parts that were to be sent have arrived since.
             segment.state = State::Waiting;
             return None;
         }
@@ -110,7 +110,7 @@ impl Outgoing {
         Some(Item::Part(part, index as u8))
     }
 
-    /// A part of a segment has arrived.
+    /// A part of a segment was acknowledged.
     pub(crate) fn part_arrived(&mut self, sequence: u32, part: u8) {
         let at = self.at(sequence);
         let Some(segment) = self.segments.get_mut(at) else { return };

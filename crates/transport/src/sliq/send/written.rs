@@ -1,13 +1,13 @@
-//! What an application has written: buffers that the segments share which it is cut into. A buffer is there until the last of its
-//! segments is settled.
+//! Buffers with the data that an application has written. The segments cut from a buffer share it, and it is freed when the last of them
+//! is settled.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Segments that share a buffer at most: one that waits to be acknowledged keeps no more memory than this.
+/// Maximum number of segments that share a buffer: a segment that waits for its acknowledgement keeps at most this much memory.
 const SHARING: usize = 16;
 
-/// The bytes of a segment, in a buffer that others share. Zeros behind them are not written down.
+/// The first bytes of a segment, in a shared buffer. The zeros behind them are not stored.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Written {
     buffer: Option<Arc<[u8]>>,
@@ -21,7 +21,7 @@ impl Written {
         Written { buffer, range: 0..bytes.len() }
     }
 
-    /// Those of its bytes that stand in this range, in the same buffer.
+    /// Its bytes in this range, in the same buffer.
     pub(super) fn part(&self, range: Range<usize>) -> Written {
         let at = |offset: usize| self.range.start + offset.min(self.range.len());
         let range = at(range.start)..at(range.end);
@@ -36,7 +36,7 @@ impl Deref for Written {
     }
 }
 
-/// Cuts bytes, which zeros follow, into as many as segments of this length carry: the bytes of one segment after the other.
+/// Cuts the bytes of a write into segments, in order. Zeros follow the bytes.
 pub(super) struct Cutter<'a> {
     rest: &'a [u8],
     segment: usize,
