@@ -1,57 +1,57 @@
-//! What stands in SLIQ's packets: a header, then frames. All numbers are big-endian. A packet that is not well formed to its last byte
-//! is no packet.
+//! The format of SLIQ's packets: a header, then frames. All numbers are big-endian. A packet that is not well formed to its last byte is
+//! rejected as a whole.
 //!
-//! The GNAT software has headers of 16 to 20 bytes with a sequence number for each stream. Here a packet has a number of its own,
-//! of which acknowledgements tell, so that a retransmission is told from what it replaces; docs/sliq.md has the layout.
+//! The GNAT software has headers of 16 to 20 bytes with a sequence number for each stream. Here a packet has its own number, which
+//! acknowledgements refer to, so that a retransmission is distinct from the packet that it replaces; docs/sliq.md has the layout.
 
-/// Length of the header.
+/// Length of the header in bytes.
 pub const HEADER: usize = 12;
-/// What a sealed packet is longer by (AES-256-GCM; NIST SP 800-38D).
+/// Length of a sealed packet's tag in bytes (AES-256-GCM; NIST SP 800-38D).
 pub const TAG: usize = 16;
-/// What stands before a data frame's payload, and by how much more that is of a stream with a deadline.
+/// Bytes of a data frame before its payload, without a due time.
 pub const DATA_HEADER: usize = 11;
-/// By when a segment is to be delivered.
+/// Bytes of the due time, which data frames of streams with a deadline have in addition.
 pub const DUE: usize = 4;
-/// What stands before a repair frame's payload.
+/// Bytes of a repair frame before its payload.
 pub const REPAIR_HEADER: usize = 12;
-/// What stands before a part frame's payload.
+/// Bytes of a part frame before its payload, without a due time.
 pub const PART_HEADER: usize = 15;
-/// What stands before padding.
+/// Bytes of a padding frame before the padding.
 pub const PADDING_HEADER: usize = 3;
-/// Ranges that an acknowledgement tells of at most.
+/// Maximum number of ranges in an acknowledgement.
 pub const MOST_RANGES: usize = 16;
-/// In the place of a stream's number: all streams of the connection together.
+/// Stands for a stream's number: all streams of the connection together.
 pub const CONNECTION: u8 = 255;
 /// The first four bits of every packet.
 const MARK: u8 = 0x50;
 
-/// What a packet is for.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Asks for a connection.
     Open,
-    /// Agrees to one.
+    /// Accepts a connection.
     Accept,
-    /// Belongs to one.
+    /// Belongs to a connection.
     Within,
 }
 
-/// What every packet begins with: the mark and the kind in a byte, the connection's id in three, the packet's number and the
-/// sender's time, in four each.
+/// The header of every packet: the mark and the kind in one byte, the connection's number in three, the packet's number and the sender's
+/// time in four each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What it is for.
+    /// The packet's kind.
     pub kind: Kind,
-    /// The connection, below 2^24.
+    /// The connection's number, below 2^24.
     pub connection: u32,
-    /// The lowest 32 bits of the packet's number. Every packet of a connection's end has another one, the next higher.
+    /// The lowest 32 bits of the packet's number. Each end numbers its packets consecutively.
     pub number: u32,
     /// The sender's clock in microseconds, modulo 2^32.
     pub timestamp: u32,
 }
 
 impl Header {
-    /// Appends it.
+    /// Appends the header.
     pub fn write(&self, to: &mut Vec<u8>) {
         let kind = match self.kind {
             Kind::Open => 1,
@@ -65,7 +65,7 @@ impl Header {
         to.extend(self.timestamp.to_be_bytes());
     }
 
-    /// Reads it; the rest are frames. `None` when it is none.
+    /// Reads a header; the rest are frames. `None` if the bytes do not begin with a header.
     pub fn read(bytes: &[u8]) -> Option<(Header, &[u8])> {
         let mut reader = Reader(bytes);
         let first = reader.u8()?;
@@ -82,7 +82,7 @@ impl Header {
     }
 }
 
-/// The connection that a packet names, sealed or not. `None` when it is too short for one, or has not the mark.
+/// The number of a packet's connection, sealed or not. `None` if the packet is shorter than a header or does not begin with the mark.
 pub fn connection_of(packet: &[u8]) -> Option<u32> {
     let ([first, a, b, c, ..], _) = packet.split_first_chunk::<HEADER>()?;
     (first & 0xf0 == MARK).then_some(u32::from_be_bytes([0, *a, *b, *c]))
@@ -99,9 +99,9 @@ pub struct Flags {
     pub last: bool,
     /// The segment ends the stream.
     pub fin: bool,
-    /// It is to be acknowledged at once.
+    /// The segment is to be acknowledged at once.
     pub prompt: bool,
-    /// Repair packets may follow, for which it is to be kept.
+    /// Repair packets may follow, so the receiver keeps the segment.
     pub coded: bool,
 }
 
@@ -110,12 +110,12 @@ impl Flags {
         [&mut self.ordered, &mut self.first, &mut self.last, &mut self.fin, &mut self.prompt, &mut self.coded]
     }
 
-    /// One bit each, the first the lowest.
+    /// The flags as one bit each, the first one lowest.
     pub fn bits(mut self) -> u8 {
         self.fields().into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag))
     }
 
-    /// Flags from their bits; `None` where another one is set.
+    /// Flags from their bits; `None` if an unknown bit is set.
     pub fn from_bits(bits: u8) -> Option<Flags> {
         let mut flags = Flags::default();
         for (at, flag) in flags.fields().into_iter().enumerate() {
@@ -128,58 +128,59 @@ impl Flags {
 /// A segment of a stream. Its payload is the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data {
-    /// What is to be known of it.
+    /// The segment's flags.
     pub flags: Flags,
-    /// Its stream.
+    /// The stream's number.
     pub stream: u8,
-    /// Its number in the stream.
+    /// The segment's number in the stream.
     pub sequence: u32,
-    /// How far before it the first segment stands that may still be sent (again); what stands before that was acknowledged or given up.
+    /// Distance back to the first segment that may still be sent or retransmitted; all segments before that one were acknowledged or given
+    /// up.
     pub distance: u16,
     /// Length of its payload.
     pub length: u16,
-    /// By when it is to be delivered, by its sender's clock as in headers: of segments for which repair packets may follow, and no others.
+    /// The due time by the sender's clock, in microseconds modulo 2^32; `Some` only for segments for which repair packets may follow.
     pub due: Option<u32>,
 }
 
 /// A repair packet of a group. Its payload is the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair {
-    /// Its stream.
+    /// The stream's number.
     pub stream: u8,
-    /// The group's first segment.
+    /// The number of the group's first segment.
     pub start: u32,
-    /// The group's segments, 1 to 16.
+    /// The number of segments in the group, 1 to 16.
     pub k: u8,
-    /// Number of the repair packet, from 0.
+    /// The repair packet's number within the group, from 0.
     pub number: u8,
-    /// How far before the group's first segment the first one stands that may still be sent (again).
+    /// Distance from the group's first segment back to the first segment that may still be sent or retransmitted.
     pub distance: u16,
     /// Length of its payload.
     pub length: u16,
 }
 
-/// A part of a segment that is too long for the path as it is now. Its payload is the rest of the packet.
+/// A part of a segment that is too long for the path's present MTU. Its payload is the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// The segment, with its whole length.
+    /// The segment's frame, with the length of the whole segment.
     pub segment: Data,
-    /// Where in the segment the part begins.
+    /// The part's offset in the segment, in bytes.
     pub offset: u16,
     /// Length of its payload.
     pub length: u16,
 }
 
-/// Packets that have arrived, by their numbers.
+/// An acknowledgement: the numbers of packets that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
     /// The highest number that has arrived.
     pub largest: u32,
-    /// How many packets have arrived, modulo 2^32.
+    /// The number of packets that have arrived, modulo 2^32.
     pub received: u32,
-    /// Time of arrival of the newest packet less its timestamp, in microseconds modulo 2^32.
+    /// Arrival time of the newest packet minus its timestamp, in microseconds modulo 2^32.
     pub difference: u32,
-    /// How long the newest packet has waited for this, in microseconds.
+    /// How long the acknowledgement of the newest packet was held back, in microseconds.
     pub delay: u16,
     ranges: [(u16, u16); MOST_RANGES],
     count: u8,
@@ -191,13 +192,13 @@ impl Ack {
         Ack { largest, received, difference, delay, ranges: [(0, 0); MOST_RANGES], count: 1 }
     }
 
-    /// Sets how many numbers in a row, up to the highest, have arrived before it.
+    /// Sets the length of the first range: how many consecutive numbers before the highest have arrived.
     pub fn set_first(&mut self, before: u16) {
         self.ranges[0].1 = before;
     }
 
-    /// Adds the next lower range: so many numbers are missing, then one and so many before it have arrived. Answers whether there
-    /// was room.
+    /// Adds the next lower range: `missing` numbers have not arrived, then one and the `before` numbers before it have. Returns `false` if
+    /// there is no room.
     pub fn push(&mut self, missing: u16, before: u16) -> bool {
         let room = usize::from(self.count) < MOST_RANGES;
         if room {
@@ -207,7 +208,7 @@ impl Ack {
         room
     }
 
-    /// The ranges, highest first: each how far its ends stand below the highest number.
+    /// The ranges, highest first. Each is given by how far its highest and its lowest number are below the highest number of all.
     pub fn ranges(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut below = 0u32;
         self.ranges[..usize::from(self.count)].iter().map(move |(missing, before)| {
@@ -219,7 +220,7 @@ impl Ack {
     }
 }
 
-/// Packets that have arrived with each codepoint of ECN, each count modulo 2^32 (RFC 9000, section 19.3.2).
+/// Counts of packets that have arrived with each ECN codepoint, modulo 2^32 (RFC 9000, section 19.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     /// With ECT(0).
@@ -241,9 +242,9 @@ pub enum Frame {
     Repair(Repair),
     /// A part of a segment.
     Part(Part),
-    /// So many bytes, the rest of the packet, that mean nothing.
+    /// Padding: the rest of the packet, to be ignored.
     Padding {
-        /// How many.
+        /// Length of the padding in bytes.
         length: u16,
     },
     /// Segments of a stream before this one are no longer sent.
@@ -253,26 +254,26 @@ pub enum Frame {
         /// The first segment that may still be sent.
         base: u32,
     },
-    /// So many segments may be sent for the first time in all.
+    /// Flow control: how many segments the peer may send for the first time in all.
     Credit {
-        /// The stream; [`CONNECTION`] for all together.
+        /// The stream; [`CONNECTION`] stands for all streams together.
         stream: u8,
-        /// How many, modulo 2^32.
+        /// The number of segments, modulo 2^32.
         segments: u32,
     },
-    /// Packets that have arrived with each codepoint; the acknowledgement of the same packet follows.
+    /// Counts of packets that have arrived with each ECN codepoint. The acknowledgement for the same packets follows in the same packet.
     Marks(Marks),
-    /// The smallest round trip that the sender knows, in microseconds.
+    /// The smallest round trip that the sender has measured, in microseconds.
     RoundTrip(u32),
-    /// Nothing but to be acknowledged.
+    /// Asks for an acknowledgement.
     Ping,
-    /// Asks whether the peer is where its packets come from: this number is to come back from there.
+    /// Asks whether the peer is at the address to which this packet goes: the peer is to send the number back from there.
     Challenge(u64),
-    /// The number comes back.
+    /// Sends the number of a challenge back.
     Response(u64),
     /// The connection is over.
     Close {
-        /// Why: 0 is as wished.
+        /// The reason; 0 if the application has ended the connection.
         reason: u8,
     },
 }
@@ -292,7 +293,7 @@ const MARKS: u8 = 12;
 const ROUND_TRIP: u8 = 13;
 
 impl Data {
-    /// What it begins with behind its frame's number; the length of what it carries comes last.
+    /// Appends the fields behind the frame's type. The payload's length comes before the due time.
     fn write(&self, to: &mut Vec<u8>) {
         to.extend([Flags { coded: self.due.is_some(), ..self.flags }.bits(), self.stream]);
         to.extend(self.sequence.to_be_bytes());
@@ -311,7 +312,7 @@ impl Data {
 }
 
 impl Frame {
-    /// Length of its payload, for frames whose payload is the rest of the packet.
+    /// Length of the payload; `None` for frames without one.
     pub fn payload(&self) -> Option<u16> {
         match self {
             Frame::Data(Data { length, .. })
@@ -322,7 +323,7 @@ impl Frame {
         }
     }
 
-    /// Appends it, without its payload, which is to follow.
+    /// Appends the frame without its payload, which is to follow.
     pub fn write(&self, to: &mut Vec<u8>) {
         match self {
             Frame::Ack(ack) => {
@@ -387,7 +388,7 @@ impl Frame {
         }
     }
 
-    /// Reads the first frame; what follows is its payload, if it has one, or the next frame. `None` when it is none.
+    /// Reads the first frame. The rest is its payload, if it has one, or the next frame. `None` if the bytes do not begin with a frame.
     pub fn read(bytes: &[u8]) -> Option<(Frame, &[u8])> {
         let mut reader = Reader(bytes);
         let frame = match reader.u8()? {
@@ -437,8 +438,8 @@ impl Frame {
     }
 }
 
-/// Whether these are whole frames and nothing else, where so many zeros follow them: a packet of which one part is no frame is none, and
-/// changes nothing.
+/// Whether these bytes, followed by `zeros` zeros, are whole frames and nothing else. A packet with anything that is not a frame is
+/// rejected and changes nothing.
 pub fn is_well_formed(mut frames: &[u8], zeros: u32) -> bool {
     while !frames.is_empty() {
         let Some((frame, after)) = Frame::read(frames) else { return false };
@@ -450,7 +451,7 @@ pub fn is_well_formed(mut frames: &[u8], zeros: u32) -> bool {
     zeros == 0
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -470,7 +471,7 @@ impl Reader<'_> {
     }
 }
 
-/// The whole number of which these are the lowest 32 bits: the one nearest to `near`, which was seen or used last.
+/// Restores a packet's whole number from its lowest 32 bits: the number nearest to `near`, which was seen or used last.
 pub fn whole(low: u32, near: u64) -> u64 {
     let ahead = i64::from(low.wrapping_sub(near as u32) as i32);
     near.checked_add_signed(ahead).unwrap_or_else(|| u64::from(low))

@@ -5,9 +5,9 @@
 //! A repair packet is a sum of the source packets, each multiplied by a constant. The sum is made a bit of the constants at a
 //! time (Horner's rule in the field's element 2), so that the inner loops are shifts and exclusive ors over whole packets.
 
-/// Source packets that a group may have.
+/// Maximum number of source packets of a group.
 pub const MOST_SOURCES: usize = 16;
-/// Repair packets that a group may have: the elements of the field that no source packet stands for.
+/// Maximum number of repair packets of a group: the elements of the field that no source packet uses.
 pub const MOST_REPAIRS: usize = 256 - MOST_SOURCES;
 /// The field's polynomial without its first term, x^8 + x^4 + x^3 + x^2 + 1, of which 2 is a generator.
 const POLYNOMIAL: u8 = 0x1d;
@@ -52,12 +52,12 @@ fn inverse(a: u8) -> u8 {
     INVERSES[usize::from(a)]
 }
 
-/// What the source packet counts for in the repair packet.
+/// The coefficient of a source packet in a repair packet.
 fn coefficient(repair: usize, source: usize) -> u8 {
     inverse((MOST_SOURCES + repair) as u8 ^ source as u8)
 }
 
-/// Adds to `sum` the packets, each times its constant. Packets that are shorter than the sum end in zeros.
+/// Adds the packets to `sum`, each times its constant. Packets shorter than the sum are padded with zeros.
 fn combine(sum: &mut [u8], packets: &[(u8, &[u8])]) {
     for bit in (0..8).rev() {
         if bit < 7 {
@@ -69,9 +69,9 @@ fn combine(sum: &mut [u8], packets: &[(u8, &[u8])]) {
     }
 }
 
-/// Writes the repair packet of this number (from 0) over the source packets into `repair`: as long as the longest of them, where
-/// shorter ones count as ending in zeros. There are at most [`MOST_SOURCES`] and `number` is below [`MOST_REPAIRS`]; what is
-/// beyond them is not covered.
+/// Writes the repair packet with this number (from 0) of the source packets into `repair`: as long as the longest source packet; shorter
+/// ones are padded with zeros. There are at most [`MOST_SOURCES`], and `number` is below [`MOST_REPAIRS`]; further source packets are
+/// ignored.
 pub fn encode(sources: &[&[u8]], number: usize, repair: &mut Vec<u8>) {
     let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
     repair.clear();
@@ -83,9 +83,9 @@ pub fn encode(sources: &[&[u8]], number: usize, repair: &mut Vec<u8>) {
     combine(repair, &terms[..sources.len().min(MOST_SOURCES)]);
 }
 
-/// Restores the source packets that are `None` from repair packets, each with its number. All take the length of the longest
-/// repair packet. Answers `false`, and changes nothing, where there are fewer repair packets than packets missing, or where the
-/// repairs are not of this group's form.
+/// Restores the source packets that are `None` from repair packets, each with its number. Restored packets have the length of the longest
+/// repair packet. Returns `false`, and changes nothing, if there are fewer repair packets than missing packets, or if the repair packets
+/// are not valid for this group.
 pub fn restore(sources: &mut [Option<Vec<u8>>], repairs: &[(usize, &[u8])]) -> bool {
     let missing: Vec<usize> = (0..sources.len()).filter(|at| sources[*at].is_none()).collect();
     let repairs = &repairs[..repairs.len().min(missing.len())];
@@ -96,7 +96,7 @@ pub fn restore(sources: &mut [Option<Vec<u8>>], repairs: &[(usize, &[u8])]) -> b
         return false;
     }
     let length = repairs.iter().map(|(_, repair)| repair.len()).max().unwrap_or(0);
-    // What the missing packets alone would have given: the repairs less what is here.
+    // The contribution of the missing packets: the repair packets minus the source packets that are here.
     let sums: Vec<Vec<u8>> = repairs
         .iter()
         .map(|(number, repair)| {
@@ -123,7 +123,7 @@ pub fn restore(sources: &mut [Option<Vec<u8>>], repairs: &[(usize, &[u8])]) -> b
 
 type Matrix = [[u8; MOST_SOURCES]; MOST_SOURCES];
 
-/// The inverse of the matrix that makes these repairs of the missing packets (Gauss and Jordan). No pivot is 0: every leading part
+/// The inverse of the matrix that maps the missing packets to these repair packets (Gauss and Jordan). No pivot is 0: every leading part
 /// of a Cauchy matrix can be inverted.
 fn inverted(repairs: &[(usize, &[u8])], missing: &[usize]) -> Matrix {
     let size = missing.len();

@@ -9,23 +9,23 @@ use weir_base::{Span, Time};
 pub(crate) struct Group {
     /// Its first segment.
     pub(crate) start: u32,
-    /// When its first segment was handed over.
+    /// When its first segment was written.
     pub(crate) handed: Time,
-    /// When its newest packet has left, and how long after that a round's fate is known.
+    /// When its newest packet left, and how long after that the round ends although the fate of some packets is not known.
     left: Time,
     patience: Span,
-    /// How it is sent; `None` where no plan reaches the deadline, and each segment stands alone.
+    /// How it is sent; `None` if no plan is used, and each segment is sent alone.
     plan: Option<Arc<Choice>>,
-    /// Segments so far, and whether there will be no more.
+    /// Number of segments so far, and whether no more join.
     sources: u8,
     closed: bool,
     round: u8,
     /// Packets of this round whose fate is not known.
     out: u16,
-    /// Segments that have arrived, a bit each, and repair packets.
+    /// Segments that have arrived, one bit each, and the number of repair packets that have arrived.
     arrived: u32,
     repairs: u8,
-    /// Segments that are to be retransmitted, a bit each, and repair packets to be sent.
+    /// Segments that are to be retransmitted, one bit each, and the number of repair packets to be sent.
     again: u32,
     coded: u8,
     next_repair: u8,
@@ -34,14 +34,15 @@ pub(crate) struct Group {
 /// What a group sends next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A segment again: its number in the stream.
+    /// The segment with this number in the stream, retransmitted.
     Again(u32),
-    /// The repair packet of this number.
+    /// The repair packet with this number.
     Repair(u8),
 }
 
 impl Group {
-    /// A group that begins with this segment, which was handed over then. The fate of a packet is known so long after it has left.
+    /// A group that begins with segment `start`, which was written at `handed`. A round ends at most `patience` after its last packet has
+    /// left.
     pub(crate) fn new(start: u32, plan: Option<Arc<Choice>>, handed: Time, patience: Span) -> Group {
         Group {
             start,
@@ -61,12 +62,12 @@ impl Group {
         }
     }
 
-    /// Segments of a full group.
+    /// The number of segments in a full group.
     pub(crate) fn k(&self) -> u8 {
         self.plan.as_ref().map_or(1, |choice| choice.plan.k as u8)
     }
 
-    /// Its segments.
+    /// The number of its segments so far.
     pub(crate) fn sources(&self) -> u8 {
         self.sources
     }
@@ -76,17 +77,17 @@ impl Group {
         self.closed
     }
 
-    /// Whether the receiver has all of it.
+    /// Whether the receiver has enough of its packets to restore all segments.
     pub(crate) fn is_complete(&self) -> bool {
         self.closed && self.arrived.count_ones() + u32::from(self.repairs) >= u32::from(self.sources)
     }
 
-    /// The round that its packets belong to, from 0.
+    /// The present round, from 0.
     pub(crate) fn round(&self) -> u8 {
         self.round
     }
 
-    /// Its next segment leaves for the first time.
+    /// A segment joins the group and leaves for the first time.
     pub(crate) fn grow(&mut self, now: Time) {
         self.sources += 1;
         self.out += 1;
@@ -96,7 +97,7 @@ impl Group {
         }
     }
 
-    /// No more segments join it: its first round's repair packets are to be sent, fewer for a group that is not full.
+    /// Closes the group to further segments. The first round's repair packets are then to be sent, fewer if the group is not full.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         if let Some(choice) = &self.plan {
@@ -105,7 +106,7 @@ impl Group {
         }
     }
 
-    /// What leaves next of this round; it counts as sent.
+    /// The next packet of this round; it counts as sent. `None` if there is none.
     pub(crate) fn next(&mut self, now: Time) -> Option<Next> {
         if self.has_more() {
             self.left = now;
@@ -122,17 +123,17 @@ impl Group {
         self.coded -= 1;
         self.out += 1;
         let number = self.next_repair;
-        // The numbers begin anew after the last: a repair packet twice is no worse than a segment twice.
+        // The numbers start again after the last: a repeated repair packet is no worse than a repeated segment.
         self.next_repair = (usize::from(number) + 1) as u8 % super::code::MOST_REPAIRS as u8;
         Some(Next::Repair(number))
     }
 
-    /// Whether it has something to send.
+    /// Whether a packet of this round is still to be sent.
     pub(crate) fn has_more(&self) -> bool {
         self.again > 0 || self.coded > 0
     }
 
-    /// One of its packets has arrived: a segment by its place, or a repair packet, of this round. `late` says that it counted as lost
+    /// One of its packets has arrived: a segment at this place, or a repair packet if `None`, sent in `round`. `late`: it counted as lost
     /// before.
     pub(crate) fn arrived(&mut self, segment: Option<u32>, round: u8, late: bool) {
         match segment {
@@ -150,7 +151,7 @@ impl Group {
         }
     }
 
-    /// One of its packets of this round counts as lost.
+    /// One of its packets, sent in `round`, counts as lost.
     pub(crate) fn lost(&mut self, round: u8) {
         self.known(round);
     }
@@ -162,8 +163,8 @@ impl Group {
         }
     }
 
-    /// When the next round is due though the fate of some packets of this one is not known: an acknowledgement that is lost must not
-    /// take the time that the plan has for the rounds that follow.
+    /// When the next round begins although the fate of some packets of this one is not known: a lost acknowledgement must not take the
+    /// time that the plan has for later rounds.
     pub(crate) fn due(&self) -> Time {
         let follows =
             self.plan.as_ref().is_some_and(|choice| usize::from(self.round) + 1 < choice.plan.rounds);
@@ -182,8 +183,8 @@ impl Group {
         }
     }
 
-    /// Begins the next round when all of this one's packets are accounted for. After the last round the missing segments are sent
-    /// alone, until they arrive: late, but delivered.
+    /// Begins the next round once the fate of all packets of this round is known. After the last round missing segments are retransmitted
+    /// alone until they arrive: late, but delivered.
     fn go_on(&mut self) {
         if !self.closed || self.out > 0 || self.has_more() || self.is_complete() {
             return;
@@ -191,7 +192,7 @@ impl Group {
         self.round = self.round.saturating_add(1);
         let missing = !self.arrived & ((1 << self.sources) - 1);
         let packets = self.plan.as_ref().map_or(0, |choice| {
-            // Segments that a group lacks to be full count as arrived: both ends know them.
+            // Segments that a group lacks to be full count as arrived, since both ends know them.
             let absent = self.k() - self.sources;
             let have = Have { sources: self.arrived.count_ones() as u8 + absent, repairs: self.repairs };
             choice.plan.packets(self.round.into(), have)

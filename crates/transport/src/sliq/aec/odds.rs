@@ -1,12 +1,12 @@
-//! What becomes of a group of packets on a channel that loses each packet with the same probability, independently: the states of
-//! a group, how likely each follows from another, and what is lost at the end.
+//! The fate of a group of packets on a channel that loses each packet with the same probability, independently: the states of a group, the
+//! probabilities of transitions, and the loss at the end.
 
 use super::code::MOST_SOURCES;
 
-/// Most packets of a group in one round.
+/// Maximum number of packets of a group in one round.
 pub const MOST_IN_ROUND: usize = 32;
 
-/// What the receiver has of a group: source packets and repair packets. Once it has `k` in all, the group is complete.
+/// The packets of a group that the receiver has. With `k` packets in all the group is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Have {
     /// Source packets.
@@ -19,25 +19,25 @@ impl Have {
     /// Nothing has arrived.
     pub const NOTHING: Have = Have { sources: 0, repairs: 0 };
 
-    /// Packets that have arrived.
+    /// Number of packets that have arrived.
     pub(super) fn packets(self) -> usize {
         usize::from(self.sources) + usize::from(self.repairs)
     }
 }
 
-/// The states of a group of `k` that is not complete, in order of their number.
+/// The incomplete states of a group of `k`, in order of their numbers.
 pub(super) fn states(k: usize) -> impl Iterator<Item = Have> {
     (0..k).flat_map(move |sources| {
         (0..k - sources).map(move |repairs| Have { sources: sources as u8, repairs: repairs as u8 })
     })
 }
 
-/// How many states a group of `k` has that is not complete.
+/// The number of incomplete states of a group of `k`.
 pub(super) fn count(k: usize) -> usize {
     k * (k + 1) / 2
 }
 
-/// The number of a state that is not complete, from 0.
+/// The number of an incomplete state, from 0.
 pub(super) fn index(k: usize, have: Have) -> usize {
     let sources = usize::from(have.sources);
     sources * k - sources * sources.saturating_sub(1) / 2 + usize::from(have.repairs)
@@ -46,12 +46,12 @@ pub(super) fn index(k: usize, have: Have) -> usize {
 /// The binomial distribution at one rate of loss.
 #[derive(Debug)]
 pub(super) struct Odds {
-    /// `arrive[n][i]`: that `i` of `n` packets arrive.
+    /// `arrive[n][i]`: the probability that `i` of `n` packets arrive.
     arrive: Vec<[f64; MOST_IN_ROUND + 1]>,
 }
 
 impl Odds {
-    /// At this probability of loss.
+    /// The distribution at this probability of loss.
     pub(super) fn new(per: f64) -> Odds {
         let mut arrive = vec![[0.0; MOST_IN_ROUND + 1]; MOST_IN_ROUND + 1];
         arrive[0][0] = 1.0;
@@ -64,8 +64,8 @@ impl Odds {
         Odds { arrive }
     }
 
-    /// Goes through the incomplete states that may follow when `packets` are sent (the missing source packets first, then repair
-    /// packets), each with its probability. What remains to one is that the group is complete.
+    /// Calls `to` with each incomplete state that may follow when `packets` are sent (the missing source packets first, then repair
+    /// packets), and its probability. The rest to one is the probability that the group is complete.
     #[inline]
     pub(super) fn next(&self, k: usize, have: Have, packets: usize, mut to: impl FnMut(Have, f64)) {
         let sources = packets.min(k - usize::from(have.sources));
@@ -79,7 +79,7 @@ impl Odds {
         }
     }
 
-    /// The share of the source packets that is missing in the end, when the group ends after these packets.
+    /// The mean share of source packets that are missing if the group ends after these packets.
     pub(super) fn loss(&self, k: usize, have: Have, packets: usize) -> f64 {
         let mut loss = 0.0;
         self.next(k, have, packets, |have, probability| loss += probability * missing(k, have));
@@ -87,7 +87,7 @@ impl Odds {
     }
 }
 
-/// The share of the source packets that is missing in an incomplete group.
+/// The share of source packets that are missing in an incomplete group.
 fn missing(k: usize, have: Have) -> f64 {
     (k - usize::from(have.sources)) as f64 / k as f64
 }

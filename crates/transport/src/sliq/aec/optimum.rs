@@ -1,30 +1,30 @@
-//! The fewest packets, on average, that bring a group of given size through a given number of rounds with no more than a given
-//! share lost. How many packets the first round sends is given; how many each later round sends may depend on what has arrived
-//! until then, which acknowledgements tell.
+//! Search for the plan that sends the fewest packets on average, for a group of given size, a given number of rounds and a given maximum
+//! loss. The size of the first round is given; the size of each later round may depend on the packets that have arrived until then, as
+//! acknowledgements tell.
 //!
-//! This is a Markov decision process with one constraint. A price per lost share makes of it one without, which a dynamic
+//! This is a Markov decision process with one constraint. With a price for the lost share it becomes one without, which a dynamic
 //! programme over the rounds, last first, solves exactly; the price is raised until the loss is small enough (Lagrangian relaxation;
-//! Altman, "Constrained Markov Decision Processes", 1999, chapter 3). The price also gives a bound below which no plan can come. What
-//! may still lie between that bound and the plan is searched decision by decision, each only as far as the bound leaves room.
+//! Altman, "Constrained Markov Decision Processes", 1999, chapter 3). The price also gives a lower bound on the packets of all plans.
+//! Plans between that bound and the best plan so far are searched decision by decision, each only as far as the bound allows.
 
 use super::odds::{self, Have, MOST_IN_ROUND, Odds};
 
-/// A price at which nothing but the loss counts, in packets per group lost.
+/// A price at which only the loss counts, in packets per group lost.
 const DEAREST: f64 = 1e9;
-/// Steps of the search for the price. Each finds a corner of the convex hull; there have never been more than 15.
+/// Maximum number of steps of the search for the price. Each finds a corner of the convex hull; no problem has needed more than 15.
 const STEPS: usize = 60;
-/// A group of so many source packets, or more, is not searched when the plan is nearer to its bound than this share of its packets.
+/// A group of at least this many source packets is not searched if its plan is within this share of its bound.
 const LARGE: usize = 5;
 const CLOSE: f64 = 0.002;
-/// Decisions that the last search looks at before it is content with the best plan so far, whose distance from the bound is known.
+/// Maximum number of decisions that the last search tries. It then takes the best plan so far, whose distance from the bound is known.
 const VISITS: usize = 4000;
-/// What a plan must be better by to count as better, in packets: less is rounding.
+/// The gain in packets from which a plan counts as better: less is rounding.
 const LEAST_GAIN: f64 = 1e-9;
 
-/// How many packets each round after the first sends: by round, then by the number of the state ([`odds::index`]).
+/// The number of packets of each round after the first: by round, then by the number of the state ([`odds::index`]).
 pub(super) type Table = Vec<Vec<u8>>;
 
-/// A group of this size with these limits.
+/// A problem: the size of a group and its limits.
 #[derive(Debug)]
 pub(super) struct Problem<'a> {
     pub(super) odds: &'a Odds,
@@ -34,9 +34,9 @@ pub(super) struct Problem<'a> {
     pub(super) later: usize,
     /// Packets of the first round.
     pub(super) first: usize,
-    /// Most packets of a later round.
+    /// Maximum number of packets of a later round.
     pub(super) most: usize,
-    /// The share of the source packets that may be lost.
+    /// The maximum share of lost source packets.
     pub(super) allowed: f64,
 }
 
@@ -44,26 +44,26 @@ pub(super) struct Problem<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) table: Table,
-    /// Packets of a group, on average.
+    /// Mean number of packets per group.
     pub(super) sent: f64,
-    /// The share of the source packets that is lost, on average.
+    /// Mean share of lost source packets.
     pub(super) loss: f64,
     /// No plan of the problem sends fewer packets than this.
     pub(super) least: f64,
 }
 
-/// The best plan at a price, and what each state is worth then.
+/// The best plan at a price, and the value of each state.
 struct Priced {
     table: Table,
-    /// Packets and price of the loss from this round on, by round and state.
+    /// Mean packets plus price of the loss from this round on, by round and state.
     values: Vec<Vec<f64>>,
     sent: f64,
     loss: f64,
 }
 
 impl Problem<'_> {
-    /// The plan with the fewest packets, if one loses little enough and sends fewer packets than `beat`. `price` is that of a problem
-    /// much like this one, 0 for none, and then this one's: the bound at that price rules most problems out.
+    /// The plan with the fewest packets; `None` if no plan loses little enough and sends fewer packets than `beat`. `price` is the price
+    /// of a similar problem, or 0, and is set to this problem's: the bound at that price rules most problems out.
     pub(super) fn solve(&self, beat: f64, price: &mut f64) -> Option<Found> {
         if *price > 0.0 && beat.is_finite() && self.bound(*price) >= beat {
             return None;
@@ -77,8 +77,8 @@ impl Problem<'_> {
         if strict.loss > self.allowed {
             return None;
         }
-        // The two plans are corners of the convex hull of all plans' packets and losses, on either side of the loss allowed. The
-        // price at which they are equal finds a corner between them, until there is none.
+        // The two plans are corners of the convex hull of all plans' packets and losses, one on each side of the allowed loss. The price
+        // at which they are equal gives a corner between them, until there is none.
         for _ in 0..STEPS {
             *price = (strict.sent - loose.sent) / (loose.loss - strict.loss);
             let between = self.priced(*price);
@@ -98,18 +98,18 @@ impl Problem<'_> {
         None
     }
 
-    /// The plan that loses least.
+    /// The plan with the lowest loss.
     pub(super) fn safest(&self) -> Found {
         let Priced { table, sent, loss, .. } = self.priced(DEAREST);
         Found { table, sent, loss, least: sent }
     }
 
-    /// The numbers of packets that a later round may send: at least as many as are still needed, where the limit leaves room.
+    /// The numbers of packets that a later round may send: at least as many as are still needed, within the limit.
     fn choices(&self, have: Have) -> std::ops::RangeInclusive<usize> {
         (self.k - have.packets()).min(self.most)..=self.most
     }
 
-    /// Packets and price of what follows when a round sends so many.
+    /// The value of a state if the round sends `packets`: these packets, plus the mean value of the next states.
     fn worth(&self, price: f64, next: Option<&[f64]>, have: Have, packets: usize) -> f64 {
         let mut after = 0.0;
         match next {
@@ -121,7 +121,7 @@ impl Problem<'_> {
         packets as f64 + after
     }
 
-    /// No plan sends fewer packets than this, whatever the price.
+    /// A lower bound on the packets of any plan, whatever the price.
     fn bound(&self, price: f64) -> f64 {
         let (_, values) = self.decided(price);
         let reach = self.after_first();
@@ -139,7 +139,7 @@ impl Problem<'_> {
         Priced { table, values, sent, loss }
     }
 
-    /// What the best plan at this price does, and what each state is worth then.
+    /// The decisions of the best plan at this price, and the value of each state.
     fn decided(&self, price: f64) -> (Table, Vec<Vec<f64>>) {
         let mut table = vec![vec![0; odds::count(self.k)]; self.later];
         let mut values = vec![vec![0.0; odds::count(self.k)]; self.later];
@@ -149,7 +149,7 @@ impl Problem<'_> {
             for (state, have) in odds::states(self.k).enumerate() {
                 let mut best = f64::INFINITY;
                 for packets in self.choices(have) {
-                    // What follows is worth 0 at best.
+                    // The value of the next states is at least 0.
                     if packets as f64 >= best {
                         break;
                     }
@@ -165,7 +165,7 @@ impl Problem<'_> {
         (table, values)
     }
 
-    /// How likely each state is after the first round.
+    /// The probability of each state after the first round.
     fn after_first(&self) -> Vec<f64> {
         let mut reach = vec![0.0; odds::count(self.k)];
         self.odds.next(self.k, Have::NOTHING, self.first, |have, probability| {
@@ -174,7 +174,7 @@ impl Problem<'_> {
         reach
     }
 
-    /// How likely each state is after a round, from how likely it was before.
+    /// The probability of each state after a round, from the probabilities before it.
     fn after(&self, reach: &[f64], packets: &[u8]) -> Vec<f64> {
         let mut after = vec![0.0; reach.len()];
         for (state, have) in odds::states(self.k).enumerate().filter(|(state, _)| reach[*state] > 0.0) {
@@ -185,7 +185,7 @@ impl Problem<'_> {
         after
     }
 
-    /// Packets and loss of a plan, on average.
+    /// Mean packets and mean loss of a plan.
     pub(super) fn outcome(&self, table: &[Vec<u8>]) -> (f64, f64) {
         let (mut sent, mut reach) = (self.first as f64, self.after_first());
         for packets in table {
@@ -196,12 +196,12 @@ impl Problem<'_> {
         (sent, self.lost(&reach))
     }
 
-    /// The share that is lost when these states are the last.
+    /// The mean loss if the group ends with these probabilities of states.
     fn lost(&self, reach: &[f64]) -> f64 {
         odds::states(self.k).zip(reach).map(|(have, reach)| reach * self.odds.loss(self.k, have, 0)).sum()
     }
 
-    /// Looks for a plan between the bound that this price gives and the best one known.
+    /// Searches for a plan between the bound at this price and the best known plan.
     fn search(&self, priced: &Priced, price: f64, known: Priced) -> Option<Found> {
         let least = priced.sent + price * (priced.loss - self.allowed);
         if self.k >= LARGE && known.sent - least < CLOSE * known.sent {
@@ -235,10 +235,10 @@ impl Problem<'_> {
     }
 }
 
-/// The search between the bound and the best plan known, depth first.
+/// The depth-first search between the bound and the best known plan.
 struct Search<'a> {
     problem: &'a Problem<'a>,
-    /// By round and state: what each number of packets costs beyond the best one at the price, dearer ones last.
+    /// By round and state: the extra cost of each number of packets over the best one at the price, cheapest first.
     options: Vec<Vec<Vec<(f64, u8)>>>,
     least: f64,
     best: Found,
@@ -247,7 +247,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Decides for this state of this round and all later ones. So many packets have been decided on, at so much beyond the bound.
+    /// Decides for this state of this round and all later ones. The decisions so far cost `sent` packets, and `extra` beyond the bound.
     fn decide(&mut self, round: usize, state: usize, reach: &[f64], sent: f64, extra: f64) {
         if round == self.problem.later {
             let loss = self.problem.lost(reach);

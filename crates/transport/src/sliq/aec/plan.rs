@@ -1,12 +1,12 @@
-//! The planner: how many packets make a group, and in how many rounds of how many packets it is sent, so that enough of it arrives
-//! by the deadline with the fewest packets sent.
+//! The planner: it chooses the size of groups and the rounds in which they are sent, so that enough packets arrive by the deadline with
+//! the fewest packets sent.
 //!
-//! A plan's last packet must arrive in time however the rounds before went. A round begins a round trip after the last packet of the
-//! one before has left, and each packet takes its time to send. A first round of `n` packets and later ones of at most `m` each
-//! therefore last `(n + (rounds - 1) m) packet times + (rounds - 1) RTT + one-way delay`, from the hand-over of the first packet. An
-//! application that hands its packets over one by one lengthens that: each source packet but the first waits for its hand-over.
-//! Among the plans that this allows, [`super::optimum`] finds the best for each size of group, number of rounds and first round;
-//! the GNAT report took tables made beforehand.
+//! A plan's last packet must arrive in time whatever the earlier rounds lose. A round begins a round trip after the last packet of the
+//! round before has left, and each packet takes its time to send. A first round of `n` packets and later rounds of at most `m` packets
+//! each therefore last `(n + (rounds - 1) m) packet times + (rounds - 1) RTT + one-way delay`, from when the first packet is written. An
+//! application that writes its packets one by one lengthens that: each source packet but the first waits until it is written. Among the
+//! plans that this allows, [`super::optimum`] finds the best for each size of group, number of rounds and first round; the GNAT report
+//! took tables made beforehand.
 
 use super::odds::{self, Have, MOST_IN_ROUND, Odds};
 use super::optimum::{Found, Problem, Table};
@@ -15,38 +15,38 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_base::Span;
 
-/// Most source packets of a group (the GNAT software has 10).
+/// Maximum number of source packets of a group (the GNAT software has 10).
 pub(super) const MOST_SOURCES: usize = 10;
-/// Most rounds of a group (the GNAT software has 7).
+/// Maximum number of rounds of a group (the GNAT software has 7).
 pub(super) const MOST_ROUNDS: usize = 7;
-/// The rate of loss beyond which a channel counts as gone.
+/// Higher rates of loss count as this one.
 pub const WORST_PER: f64 = 0.9;
 /// Steps of the rate of loss in the cache: the rate is rounded up to a multiple of 1/100.
 const PER_STEPS: f64 = 100.0;
-/// Plans that the cache keeps before it is emptied: a channel that wanders through its steps needs some dozens.
+/// Number of plans in the cache before it is emptied: a channel whose state varies needs some dozens.
 const CACHED: usize = 256;
 
-/// What a plan is made for.
+/// The channel for which a plan is made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Channel {
     /// Probability that a packet is lost, below 1. Losses count as independent.
     pub per: f64,
-    /// Round trip time, from when a packet has left to when its acknowledgement is here: the longest to be expected.
+    /// The longest round trip time to be expected, from when a packet has left to when its acknowledgement arrives.
     pub rtt: Span,
-    /// One-way delay to the receiver, the longest to be expected.
+    /// The longest one-way delay to the receiver to be expected.
     pub owd: Span,
-    /// Time from one packet to the next, at the rate at which the sender sends.
+    /// Time from one packet to the next at the sender's rate.
     pub packet_time: Span,
-    /// Time from one hand-over to the next; what is below the packet time does not count, since packets then wait to be sent.
+    /// Time from one write of the application to the next. A gap below the packet time does not count, since packets then wait to be sent.
     pub gap: Span,
 }
 
-/// What a plan is to reach.
+/// The goal of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Goal {
-    /// From hand-over at the sender to delivery at the receiver.
+    /// Time from the write at the sender to the delivery at the receiver.
     pub deadline: Span,
-    /// The share of packets to be delivered by then, below 1.
+    /// The share of packets to be delivered within the deadline, below 1.
     pub target: f64,
 }
 
@@ -63,7 +63,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All of them, with what the groups that are sent in each are called where they are counted.
+    /// All modes, with the names under which their groups are counted.
     pub(crate) const ALL: [(Mode, &str); 3] =
         [(Mode::PureArq, "pure_arq_groups"), (Mode::CodedArq, "coded_arq_groups"), (Mode::Fec, "fec_groups")];
 }
@@ -71,31 +71,31 @@ impl Mode {
 /// How groups are sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// How they are protected.
+    /// How groups are protected.
     pub mode: Mode,
-    /// Source packets of a group.
+    /// Number of source packets of a group.
     pub k: usize,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Packets of the first round, source packets first.
+    /// Number of packets of the first round, source packets first.
     pub first: usize,
-    /// Packets that are sent on average, per source packet.
+    /// Mean number of packets sent per source packet.
     pub sent: f64,
-    /// No plan of this many rounds sends fewer, per source packet.
+    /// A lower bound of `sent` for all plans of this many rounds.
     pub least: f64,
-    /// The share of source packets that is expected to be delivered in time.
+    /// The expected share of source packets that are delivered in time.
     pub delivery: f64,
     /// Source packets that are delivered in time, per packet that arrives.
     pub efficiency: f64,
-    /// When the last packet of a group arrives at the latest, after the hand-over of its first.
+    /// The latest arrival of a group's last packet, from when its first packet is written.
     pub latest: Span,
     #[serde(skip)]
     later: Table,
 }
 
 impl Plan {
-    /// How many packets a round (from 0) sends when the receiver has this of the group: the missing source packets first, then repair
-    /// packets. None when the group is complete or the rounds are over.
+    /// The number of packets that a round (from 0) sends when the receiver has `have` of the group: the missing source packets first, then
+    /// repair packets. 0 if the group is complete or the rounds are over.
     pub fn packets(&self, round: usize, have: Have) -> usize {
         if round >= self.rounds || have.packets() >= self.k {
             return 0;
@@ -108,7 +108,7 @@ impl Plan {
 
     fn new(problem: &Problem<'_>, found: Found, channel: &Channel) -> Plan {
         let Problem { k, later, first, .. } = *problem;
-        // Only a round that sends more than what is missing of the source packets sends repair packets.
+        // A round sends repair packets only if it sends more packets than source packets are missing.
         let coded = first > k
             || found.table.iter().any(|round| {
                 odds::states(k)
@@ -142,27 +142,27 @@ impl Plan {
     }
 }
 
-/// The plan that was chosen, and those that it beat.
+/// The chosen plan, and the plans that it beat.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// The plan that sends the fewest packets and reaches the target; if none does, the one that delivers most.
+    /// The plan that reaches the target with the fewest packets; if none reaches it, the plan that delivers most.
     pub plan: Plan,
-    /// Whether it reaches the target.
+    /// Whether the plan reaches the target.
     pub reaches_target: bool,
-    /// The best plan of every other number of rounds that reaches the target, fewer rounds first. More rounds than pure ARQ needs
-    /// are not looked at.
+    /// For each other number of rounds the best plan that reaches the target, fewer rounds first. Plans with more rounds than pure ARQ
+    /// needs are left out.
     pub beaten: Vec<Plan>,
 }
 
-/// Steps in which [`Room`] counts the time between hand-overs, a packet time each.
+/// Steps per packet time in which [`Room`] counts the gap between writes.
 const GAP_STEPS: u64 = 8;
 
-/// What the deadline leaves time for.
+/// The number of packets for which the deadline leaves time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Room {
-    /// The packets of a group of one, over all rounds, by the number of rounds less one.
+    /// Packets of a group of one over all rounds, by the number of rounds minus one.
     packets: [u16; MOST_ROUNDS],
-    /// How much longer than a packet time it is from one hand-over to the next, in steps, rounded up.
+    /// How much the gap between writes exceeds a packet time, in steps, rounded up.
     gap: u16,
 }
 
@@ -170,23 +170,23 @@ impl Room {
     fn new(channel: &Channel, deadline: Span) -> Room {
         let packet_time = channel.packet_time.as_nanos().max(1);
         let gap = channel.gap.saturating_sub(channel.packet_time).as_nanos() * GAP_STEPS;
-        // A group of two then has no room; neither has one with a longer gap.
+        // At the maximum a group of two has no room, and longer gaps change nothing.
         let gap = gap.div_ceil(packet_time).min(u16::MAX.into()) as u16;
         let packets = std::array::from_fn(|later| {
             let time = deadline.saturating_sub(channel.owd + channel.rtt * later as u64);
-            // More than the most of all rounds make no difference.
+            // More packets than the maximum of all rounds make no difference.
             let most = (later as u64 + 1) * MOST_IN_ROUND as u64 + Room::lost_to(gap, MOST_SOURCES);
             (time.as_nanos() / packet_time).min(most).min(u16::MAX.into()) as u16
         });
         Room { packets, gap }
     }
 
-    /// The packets for which a group of `k` has no time since its packets are handed over one by one.
+    /// The packets for which a group of `k` has no time, since its packets are written one by one.
     fn lost_to(gap: u16, k: usize) -> u64 {
         ((k as u64 - 1) * u64::from(gap)).div_ceil(GAP_STEPS)
     }
 
-    /// The packets of a group of `k`, over all rounds; none where there is not one for each round.
+    /// The packets of a group of `k` over all rounds; 0 if there is less than one for each round.
     fn packets(&self, k: usize, later: usize) -> usize {
         let packets = u64::from(self.packets[later]).saturating_sub(Room::lost_to(self.gap, k));
         let most = (later + 1) * MOST_IN_ROUND;
@@ -194,7 +194,7 @@ impl Room {
     }
 }
 
-/// Chooses the plan for this channel, as exactly as its numbers are. `None` where not even one packet arrives by the deadline.
+/// Chooses the plan for this channel without rounding its numbers. `None` if not even one packet arrives by the deadline.
 pub fn choose(channel: &Channel, goal: &Goal) -> Option<Choice> {
     let task = Task::new(channel, goal);
     let mut plans: Vec<Plan> = task.rounds().filter_map(|later| task.best(later, f64::INFINITY)).collect();
@@ -205,13 +205,13 @@ pub fn choose(channel: &Channel, goal: &Goal) -> Option<Choice> {
     Some(Choice { plan, reaches_target: true, beaten: plans })
 }
 
-/// The same plan without those that it beat, which takes a fraction of the time: with more rounds fewer packets are sent as a rule, so
-/// that few plans of fewer rounds are worth a look.
+/// As [`choose`] without the plans that are beaten, in a fraction of the time: more rounds usually need fewer packets, so few plans with
+/// fewer rounds have to be tried.
 fn choose_quickly(channel: &Channel, goal: &Goal) -> Option<Choice> {
     let task = Task::new(channel, goal);
     let mut best: Option<Plan> = None;
     for later in task.rounds().rev() {
-        // Of plans that send equally many the one of fewer rounds is chosen.
+        // Of plans with equally many packets the one with fewer rounds is chosen.
         let beat = best.as_ref().map_or(f64::INFINITY, |best| best.sent * (1.0 + 1e-12));
         best = task.best(later, beat).or(best);
     }
@@ -221,25 +221,25 @@ fn choose_quickly(channel: &Channel, goal: &Goal) -> Option<Choice> {
     }
 }
 
-/// A channel and a goal as the search for a plan takes them.
+/// A channel and a goal in the form that the search for a plan needs.
 struct Task {
     channel: Channel,
     odds: Odds,
     room: Room,
-    /// The share of the source packets that may be lost.
+    /// The maximum share of lost source packets.
     allowed: f64,
 }
 
 impl Task {
     fn new(channel: &Channel, goal: &Goal) -> Task {
         let channel = Channel { per: channel.per.clamp(0.0, WORST_PER), ..*channel };
-        // So much more than the target is not to be lost to rounding.
+        // A margin for rounding.
         let allowed = 1.0 - goal.target + 1e-12;
         Task { channel, odds: Odds::new(channel.per), room: Room::new(&channel, goal.deadline), allowed }
     }
 
-    /// The numbers of rounds, less one, that there is time for. More than pure ARQ needs are of no use: it delivers all that arrives,
-    /// and what sends less than it only delivers less.
+    /// The numbers of rounds, minus one, for which there is time. More rounds than pure ARQ needs are useless: it delivers all that
+    /// arrives, and plans that send fewer packets only deliver less.
     fn rounds(&self) -> std::ops::Range<usize> {
         let fit = (0..MOST_ROUNDS).take_while(|later| self.room.packets(1, *later) > 0).count();
         let lost = |later: &usize| self.channel.per.powi(*later as i32 + 1);
@@ -247,12 +247,12 @@ impl Task {
         0..pure.map_or(fit, |later| later + 1)
     }
 
-    /// The plan of so many rounds, less one, that sends the fewest packets for each source packet, if those are fewer than `beat`.
+    /// The plan with `later + 1` rounds that sends the fewest packets per source packet; `None` if it does not send fewer than `beat`.
     fn best(&self, later: usize, beat: f64) -> Option<Plan> {
         let (mut best, mut price): (Option<Plan>, f64) = (None, 0.0);
         for_each_problem(&self.odds, later, &self.room, self.allowed, |problem| {
             let beat = best.as_ref().map_or(beat, |best| best.sent * (1.0 - 1e-12)) * problem.k as f64;
-            // A first round of more packets than the best plan sends in all is no use, nor is any longer one.
+            // A first round with more packets than the best plan sends in all is useless, and so is any longer one.
             let is_arq = best.as_ref().is_some_and(|best| best.mode == Mode::PureArq);
             if is_arq || problem.first as f64 >= beat {
                 return false;
@@ -265,14 +265,14 @@ impl Task {
         best
     }
 
-    /// The plan that delivers most, where none reaches the target.
+    /// The plan that delivers most, if none reaches the target.
     fn safest(&self) -> Option<Choice> {
         let plan = safest(&self.odds, &self.room, &self.channel)?;
         Some(Choice { plan, reaches_target: false, beaten: Vec::new() })
     }
 }
 
-/// The plan that delivers most; the one with fewer packets among equals.
+/// The plan that delivers most; of equal plans the one with fewer packets.
 fn safest(odds: &Odds, room: &Room, channel: &Channel) -> Option<Plan> {
     let mut best: Option<Plan> = None;
     for later in (0..MOST_ROUNDS).filter(|later| room.packets(1, *later) > 0) {
@@ -288,8 +288,8 @@ fn safest(odds: &Odds, room: &Room, channel: &Channel) -> Option<Plan> {
     best
 }
 
-/// Goes through the sizes of groups and of first rounds that there is room for, until told not to go on with
-/// longer first rounds.
+/// Calls `each` for the sizes of groups and of first rounds for which there is room. If it returns `false`, longer first rounds of this
+/// size are skipped.
 fn for_each_problem<'a>(
     odds: &'a Odds,
     later: usize,
@@ -308,8 +308,8 @@ fn for_each_problem<'a>(
     }
 }
 
-/// A planner for one goal, which remembers its plans. It looks at the rate of loss in steps of a hundredth and at delays in whole
-/// packets, so that a channel that stays much the same keeps its plan.
+/// A planner for one goal with a cache of plans. It rounds the rate of loss to hundredths and delays to whole packets, so that a steady
+/// channel keeps its plan.
 #[derive(Debug)]
 pub struct Planner {
     goal: Goal,
@@ -322,13 +322,13 @@ impl Planner {
         Planner { goal, plans: BTreeMap::new() }
     }
 
-    /// From hand-over to delivery.
+    /// Time from write to delivery.
     pub fn deadline(&self) -> Span {
         self.goal.deadline
     }
 
-    /// The plan for this channel, its rate of loss rounded up, for a group whose first packet has waited so long to be sent; `None`
-    /// where not even one packet arrives by the deadline.
+    /// The plan for this channel, with its rate of loss rounded up, for a group whose first packet has waited this long to be sent. `None`
+    /// if not even one packet arrives by the deadline.
     pub fn plan(&mut self, channel: &Channel, waited: Span) -> Option<Arc<Choice>> {
         let step = (channel.per.clamp(0.0, WORST_PER) * PER_STEPS).ceil();
         let goal = Goal { deadline: self.goal.deadline.saturating_sub(waited), ..self.goal };
