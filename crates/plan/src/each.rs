@@ -113,7 +113,7 @@ impl JsonSchema for Times {
     }
 }
 
-/// Where the data of a group's flows goes: one place, or a list that the flows go through in turn.
+/// The destination of the data of a group's flows: one place, or a list that the flows go through in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places(pub(crate) Vec<String>);
 

@@ -107,7 +107,7 @@ pub struct Group {
 }
 
 impl Run {
-    /// Whether packets may come from a node and go to it: it is a host, or has a station.
+    /// Whether packets may be sent from a node and addressed to it: it is a host, or has a station.
     pub fn is_addressed(&self, node: usize) -> bool {
         self.network.nodes[node].host || self.stations.iter().any(|station| station.at == node)
     }
@@ -145,7 +145,7 @@ impl Group {
         Some(&settings.cc)
     }
 
-    /// The settings of its connections; `None` unless they are kernel TCP in live runs.
+    /// The settings of its connections; `None` unless its transport is TCP, which in live runs is the kernel's.
     pub fn tcp(&self) -> Option<&Settings> {
         let is_tcp = matches!(self.transport, Some(weir_transport::Config::Tcp(_)));
         self.settings.as_ref().filter(|_| is_tcp)

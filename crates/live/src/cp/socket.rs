@@ -1,5 +1,5 @@
 //! A UDP socket whose datagrams carry the header of the Coordination Protocol (CP-UDP). Through it an application writes cells of its
-//! aggregation point's table, reads the cells that it watches, and is told when they change.
+//! aggregation point's table, reads the cells that it watches, and learns when they change.
 
 use crate::clock::timespec_of;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -121,7 +121,7 @@ impl Socket {
         }
     }
 
-    /// Waits for a datagram of the flow, and returns its payload; `None` if none arrives `within` the time, where one is given.
+    /// Waits for a datagram of the flow, and returns its payload; `None` if none arrives `within` that time, if one is given.
     /// Reports in headers are taken on the way; answers to [`Socket::ask`] carry reports only and are not returned.
     ///
     /// # Errors

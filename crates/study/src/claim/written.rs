@@ -21,12 +21,12 @@ pub(crate) struct Written {
     pub(super) row: Option<String>,
     /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
     pub(super) metric: String,
-    /// Whose metric: a traffic group, a flow or a link, or two groups, `["a", "b"]`, for a metric that compares them. Without it,
-    /// the metric is that of the whole run.
+    /// The traffic group, flow or link that the metric describes, or two groups, `["a", "b"]`, for a metric that compares them.
+    /// Without it, the metric is that of the whole run.
     #[serde(default)]
     pub(super) of: Words,
-    /// Which packets, for a metric that a link has for each codepoint: "not-ect", "ect0", "ect1" or "ce", by their codepoint on
-    /// arrival at the link that `of` names, or at the lab's first link.
+    /// The codepoint of the packets, for a metric that a link has for each codepoint: "not-ect", "ect0", "ect1" or "ce", on arrival
+    /// at the link that `of` names, or at the lab's first link.
     pub(super) class: Option<Ecn>,
     /// One of the windows that `[run.windows]` names; by default the whole run after its warm-up.
     #[serde(rename = "in")]
@@ -52,7 +52,7 @@ pub(crate) struct Written {
     /// `{ level = "rate", above = 50 }` is the number at the start of the first label at which the metric is above 50; `below`
     /// likewise.
     pub(super) along: Option<Along>,
-    /// Whether a claim about several cells is about each of them or about their mean; by default each.
+    /// Whether a claim about several cells must hold for each of them or for their mean; by default for each.
     #[serde(default)]
     pub(super) over: Over,
     /// The level whose labels `value` or `order` lists.
@@ -62,9 +62,9 @@ pub(crate) struct Written {
     pub(super) value: Option<Values>,
     /// How far the measured value may be from the expected one: a number in the same unit, or a share such as "5 %".
     pub(super) tolerance: Option<Tolerance>,
-    /// The least that the value may be.
+    /// The lowest accepted value.
     pub(super) at_least: Option<f64>,
-    /// The most that the value may be.
+    /// The highest accepted value.
     pub(super) at_most: Option<f64>,
     /// The order of the cells' values along `by`: `"a ~ b < c"` means that a and b both are less than c, and says nothing about a
     /// and b; `>` means that values fall.

@@ -20,7 +20,7 @@ pub(crate) struct SliqArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SliqAction {
-    /// Work out how a stream with a deadline is protected against loss, with the fewest packets
+    /// Find how a stream with a deadline is protected against loss with the fewest packets
     Plan(super::plan::PlanArgs),
     /// Make a key pair, by which other hosts recognise this one
     Keygen(KeygenArgs),

@@ -56,7 +56,7 @@ enum Receives {
     Perf,
 }
 
-/// A connection, and what was asked for on it.
+/// A connection, and the session that it asked for.
 struct Session {
     from: String,
     talk: Talk,
