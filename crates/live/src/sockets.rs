@@ -44,7 +44,8 @@ impl FlowSocket {
         }
     }
 
-    /// The events to watch it for: whether the application `reads` from it, `datagrams` or a stream, and waits for `room` to write.
+    /// The events to watch it for, given whether the application reads from it, whether the flow carries datagrams, and whether the
+    /// application waits for room to write.
     pub(crate) fn wanted(&self, reads: bool, datagrams: bool, room: bool) -> EventFlags {
         let mut wanted = EventFlags::empty();
         match self {

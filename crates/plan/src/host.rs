@@ -195,7 +195,7 @@ impl Nic {
         Card { refuses: self.refuses, small_queues: self.small_queues, shaper: self.shaper }
     }
 
-    /// Gives a host's first link this card's name, rate and queue.
+    /// Gives a host's first link this name, and the card's rate, queue and changes.
     pub(crate) fn fit(&self, name: &str, link: &mut Link) {
         link.name = name.into();
         link.rate = Some(self.rate);

@@ -233,7 +233,7 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// A file that is created, or emptied, only when the first data has arrived.
+/// A file that is created, or emptied, only when the first data or the end has arrived.
 struct Output {
     path: PathBuf,
     file: Option<File>,
