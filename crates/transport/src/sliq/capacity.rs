@@ -67,7 +67,7 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    /// 1,250 bytes each so many microseconds, for so many milliseconds; answers the estimate in Mbit/s.
+    /// Delivers 1,250 bytes every `gap` microseconds for `ms` milliseconds; returns the estimate in Mbit/s.
     fn carry(capacity: &mut Capacity, now: &mut Time, gap: u64, ms: u64, limited: bool) -> f64 {
         for _ in 0..ms * 1000 / gap {
             *now += Span::from_micros(gap);

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_peers_time_is_found_by_half_of_the_round_trip() {
-        // The peer's clock is 5 s ahead of ours. A packet that it sent at 7,000 ms has come after 10 ms, another one after 13 ms.
+        // The peer's clock is 5 s ahead of ours. Its packet of 7,000 ms arrives after 10 ms, and a later one after 13 ms.
         let mut clock = PeerClock::default();
         clock.heard(2_013_000u32.wrapping_sub(7_000_000), ms(2_013));
         clock.heard(2_110_000u32.wrapping_sub(7_100_000), ms(2_110));
@@ -113,7 +113,7 @@ mod tests {
         assert!(is_in_range(None, 7));
         assert!(is_in_range(Some(60_000_007), 7) && !is_in_range(Some(60_000_008), 7));
         assert!(is_in_range(Some(u32::MAX), 7));
-        // An hour late wraps round, and is told as 1,000 s.
+        // An hour late would wrap around; it is sent as 1,000 s late.
         let late = told(5, ms(2_000_000));
         assert_eq!(late, 1_000_000_000);
         assert_eq!(told(5, ms(3)), 5);

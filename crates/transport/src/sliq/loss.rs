@@ -294,7 +294,7 @@ mod tests {
         let mut log = many();
         acknowledged(&mut log, &ack(2999, 0));
         assert_eq!(lost(&mut log, ms(50)).0.len(), 2997);
-        // 2997 and 2998 may still arrive in order.
+        // 2997 and 2998 have not been overtaken by three packets yet.
         assert_eq!((log.records.len(), log.lost.len(), log.next()), (3, 1021, 3000));
         let first = 3000 - REMEMBERED as u32;
         assert_eq!(acknowledged(&mut log, &ack(first, 10)), [u64::from(first)]);

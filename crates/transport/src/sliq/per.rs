@@ -90,7 +90,7 @@ impl Per {
 mod tests {
     use super::*;
 
-    /// Sends packets a millisecond apart, of which the last of every `nth` is lost, and reports each.
+    /// Sends packets a millisecond apart, loses the last of every `nth`, and reports each of the others.
     struct Channel {
         per: Per,
         number: u64,
@@ -139,7 +139,7 @@ mod tests {
     fn one_measurement_alone_that_is_off_moves_the_mean_and_no_more() {
         let mut channel = Channel::new();
         channel.carry(2_000, 5);
-        // Once 0.28 of 250 packets, which is 3.2 deviations above 0.2: as chance has it once in 700 measurements.
+        // One measurement with 0.28 of 250 packets lost, 3.2 deviations above 0.2, which happens by chance once in 700 measurements.
         channel.received -= 20;
         channel.carry(500, 5);
         assert!((channel.per.rate() - 0.208).abs() < 0.003, "{}", channel.per.rate());

@@ -218,7 +218,7 @@ fn bound(header: &[u8; HEADER], number: u64) -> Aad<[u8; HEADER + 8]> {
 mod tests {
     use super::*;
 
-    /// Two ends that have agreed.
+    /// Two ends that have agreed on keys.
     fn pair() -> [Seal; 2] {
         let secret = |byte| Zeroizing::new([byte; KEY]);
         [(1, 2), (2, 1)].map(|(a, b)| Seal::new(secret(a), secret(b), Time::ZERO).unwrap())
@@ -300,13 +300,13 @@ mod tests {
         let mut new = packet(1);
         assert!(a.seal(&mut new, at(120)));
         assert_eq!((old[0], new[0]), (0x53, 0x5b));
-        // The peer follows with the first packet that opens; what was under way still opens.
+        // The peer follows with the first packet that opens; packets in flight still open.
         let number = |seal: &mut Seal, packet: &[u8], now| {
             seal.open(&mut packet.to_vec(), now).map(|(number, _)| number)
         };
         assert_eq!(number(&mut b, &new, at(120)), Some(1));
         assert_eq!(number(&mut b, &old, at(120)), Some(0));
-        // Until the peer's packets show that it has, there are no newer keys.
+        // Keys do not change again until the peer's packets show that it has followed.
         let mut later = packet(2);
         assert!(a.seal(&mut later, at(500)));
         assert_eq!(later[0], 0x5b);

@@ -129,8 +129,8 @@ impl Train {
 mod tests {
     use super::*;
 
-    /// A train over a path with this round trip whose bottleneck takes so many microseconds for a packet, and that loses what it is told to.
-    /// Answers what is measured in bit/s, and the smallest round trip.
+    /// A train over a path with this round trip. Its bottleneck takes `takes` microseconds for a packet, and packets for which `loses` is
+    /// true are lost. Returns the measured rate in bit/s, and the smallest round trip.
     fn over(rtt: Span, takes: u32, loses: impl Fn(u64) -> bool) -> Option<(u64, Span)> {
         let (mut train, mut now, mut number) = (Train::new(PACKET, rtt, Time::ZERO), Time::ZERO, 10);
         let mut acks = Vec::new();
@@ -161,7 +161,7 @@ mod tests {
         // 1,028 bytes in 822 us.
         let rate = 1028 * 8 * 1_000_000 / 822;
         assert_eq!(over(rtt, 822, |_| false), Some((rate, rtt + Span::from_micros(822))));
-        // Pairs of which one is lost tell nothing, the others do.
+        // Pairs with a lost packet are not used; the others are.
         assert_eq!(over(rtt, 822, |number| number % 4 == 0).unwrap().0, rate);
         assert_eq!(over(rtt, 822, |number| number % 2 == 0), None);
     }

@@ -184,7 +184,7 @@ mod tests {
         encode(&[b"one", b"two"], 0, &mut repair);
         let mut sources = [None, None];
         assert!(!restore(&mut sources, &[(0, &repair)]));
-        // The same repair packet twice tells nothing new.
+        // The same repair packet twice adds nothing.
         assert!(!restore(&mut sources, &[(0, &repair), (0, &repair)]));
         assert_eq!(sources, [None, None]);
     }

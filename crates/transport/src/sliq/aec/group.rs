@@ -284,13 +284,13 @@ mod tests {
     fn a_round_begins_on_time_though_an_acknowledgement_is_lost() {
         let (mut group, choice) = group(0.2, 50);
         sent(&mut group);
-        // All but one segment, of whose fate nothing is heard, are lost.
+        // All packets but one segment are lost; nothing is heard of that one.
         (0..choice.plan.first - 1).for_each(|_| group.lost(0));
         let due = Time::ZERO + Span::from_millis(20);
         assert_eq!((group.due(), group.has_more()), (due, false));
         group.on_timer(due);
         assert!(group.has_more() && group.round == 1);
-        // What is heard of it later says nothing of this round.
+        // Later news of it does not count for the next round.
         let out = sent(&mut group).len() as u16;
         group.lost(0);
         assert_eq!((group.out, group.due()), (out, Time::NEVER));

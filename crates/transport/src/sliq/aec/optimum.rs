@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Every plan is tried where a group, its rounds and the packets of a round are few enough: at most about 20,000 plans.
+    /// Every plan is tried for small groups, with few rounds and few packets per round: at most about 20,000 plans.
     #[test]
     fn no_plan_of_a_small_group_is_better_than_the_one_found() {
         let mut compared = 0;

@@ -379,8 +379,8 @@ mod tests {
 
     #[test]
     fn a_deadline_without_time_for_acknowledgements_makes_it_fec() {
-        // The best published codes of at most ten source packets at these losses (optimum by dynamic programming): efficiencies
-        // 0.791, 0.701 and 0.648. 20 ms are 20 packets.
+        // The best published codes of at most ten source packets at these rates of loss (optimum by dynamic programming). 20 ms are 20
+        // packets.
         for (per, published) in [(0.1, 0.791), (0.2, 0.701)] {
             let Choice { plan, .. } = plan(per, 30);
             assert_eq!((plan.mode, plan.rounds), (Mode::Fec, 1));
@@ -404,7 +404,7 @@ mod tests {
             (0.5, 3, 0.918),
         ];
         for (per, rounds, published) in published {
-            // No limit but the number of rounds: packets take no time, and there is time for so many rounds.
+            // Only the number of rounds is limited: packets take no time.
             let channel = Channel { owd: ms(0), packet_time: Span::from_nanos(1), ..gnat(per) };
             let deadline = ms(20 * rounds - 10);
             let choice = choose(&channel, &Goal { deadline, target: 0.995 }).unwrap();
@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    /// The grid. The bound is the dual's, which no plan can beat.
+    /// A grid of rates of loss and deadlines. The bound is that of the dual problem, which no plan can beat.
     #[test]
     fn every_plan_is_within_half_a_point_of_its_bound_and_meets_target_and_deadline() {
         for per in [0.05, 0.1, 0.2, 0.3, 0.4, 0.5] {
@@ -425,7 +425,7 @@ mod tests {
                 assert!(plan.latest <= ms(deadline), "{per} {deadline}: {plan:?}");
                 assert!(!reaches_target || plan.delivery >= 0.995 - 1e-9, "{per} {deadline}: {plan:?}");
                 assert!(beaten.iter().all(|other| other.sent >= plan.sent));
-                // What a connection takes, which does not look at the plans that are beaten.
+                // The plan that a connection uses, which is found without the beaten plans.
                 let quick =
                     choose_quickly(&gnat(per), &Goal { deadline: ms(deadline), target: 0.995 }).unwrap();
                 assert!((quick.plan.sent / plan.sent - 1.0).abs() < 0.002, "{per} {deadline}: {quick:?}");
@@ -461,13 +461,13 @@ mod tests {
 
     #[test]
     fn packets_that_are_handed_over_slowly_make_smaller_groups() {
-        // 3 ms from one hand-over to the next: each source packet but the first takes the time of two more.
+        // 3 ms from one write to the next: each source packet but the first takes the time of two more.
         let slow = Channel { gap: ms(3), ..gnat(0.2) };
         let Choice { plan: slow, reaches_target, .. } =
             choose(&slow, &Goal { deadline: ms(30), target: 0.995 }).unwrap();
         let quick = plan(0.2, 30).plan;
         assert!(reaches_target && slow.k < quick.k && slow.sent > quick.sent);
-        // 10 ms on the way, the packets, and 2 ms for each hand-over that is waited for.
+        // 10 ms of delay, the packets' time, and 2 ms for each later write.
         assert_eq!(slow.latest, ms(10 + slow.first as u64 + 2 * (slow.k as u64 - 1)));
         assert!(slow.latest <= ms(30));
     }

@@ -11,7 +11,7 @@ struct Both {
     responder: Responder,
 }
 
-/// A client that a server allows.
+/// A client, and a server that allows it.
 fn both() -> Both {
     let (client, server) = (Keys::generate().unwrap(), Keys::generate().unwrap());
     let public = server.public;
@@ -63,12 +63,12 @@ fn a_request_that_comes_again_is_answered_alike_and_another_with_its_stamp_not()
     let Answer::Reply(again) = both.responder.take(&initiator.request(1, 9), b"a", false, NOW) else {
         panic!("a second agreement")
     };
-    // It tells which request it answers.
+    // The answer carries the number and the time of the request that it answers.
     assert_eq!(Header::read(&again).map(|(header, _)| (header.number, header.timestamp)), Some((1, 9)));
     assert_eq!(again[HEADER..], reply[HEADER..]);
     assert!(matches!(initiator.take(&again, NOW), Some(Told::Agreed(_, 1))));
     assert!(is_nothing(both.responder.take(&both.ask(5).request(0, 0), b"a", false, NOW)));
-    // One that was overtaken is no replay.
+    // A request that was overtaken is not a replay.
     agreed(both.responder.take(&earlier, b"a", false, NOW));
     agreed(both.responder.take(&both.ask(6).request(0, 0), b"a", false, NOW));
 }
@@ -94,7 +94,7 @@ fn who_is_not_allowed_or_knows_another_secret_gets_no_answer() {
     assert!(is_nothing(both.responder.take(&request, b"a", false, NOW)));
     let request = ask(&both.client, &stranger.public, &SHARED);
     assert!(is_nothing(both.responder.take(&request, b"a", false, NOW)));
-    // The secret shows in the answer, which then does not open; the request alone may be anyone's.
+    // A wrong secret shows only in the answer, which then does not open; the request does not depend on it.
     let mut other = Initiator::new(&both.client, &both.server, &[8; KEY], 77, 9).unwrap();
     let (reply, _) = agreed(both.responder.take(&other.request(0, 0), b"a", false, NOW));
     assert!(other.take(&reply, NOW).is_none());
@@ -135,7 +135,7 @@ fn under_load_a_cookie_comes_before_any_key() {
     assert_eq!(cookie.len(), HEADER + COOKIE);
     assert!(matches!(initiator.take(&cookie, NOW), Some(Told::Again)));
     let request = initiator.request(1, 0);
-    // It is good for this address alone, and for two to four minutes.
+    // The cookie is valid for this address only, and for two to four minutes.
     assert!(matches!(both.responder.take(&request, b"elsewhere", true, NOW), Answer::Reply(_)));
     let late = NOW + COOKIE_TIME * 2;
     assert!(matches!(both.responder.take(&request, b"here", true, late), Answer::Reply(_)));

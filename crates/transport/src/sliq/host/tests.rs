@@ -1,4 +1,4 @@
-//! Hosts in memory: what each sends is handed to the other, or to nobody.
+//! Hosts in memory: each host's packets are passed to the other one, or dropped.
 
 mod coordinated;
 
@@ -17,7 +17,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// A client that a server allows, and what both have sent.
+/// A client, and a server that allows it.
 struct Pair {
     keys: Keys,
     server_key: [u8; KEY],
@@ -52,7 +52,7 @@ fn pair_of(parameters: Parameters, identity: Option<Identity>) -> Pair {
     Pair { keys, server_key, client, server, parameters, identity, stamp: 0 }
 }
 
-/// All that a host sends now: to whom, and what.
+/// All packets that a host sends now: address and bytes of each.
 fn sent(host: &mut Host, now: Time) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut all = vec![];
     host.on_timer(now);
@@ -79,7 +79,7 @@ impl Pair {
         self.client.add(link, connection, at(SERVER), None).unwrap()
     }
 
-    /// Hands over what both send until neither sends anything. `lose` says of each packet whether it is lost.
+    /// Passes packets between the two until neither sends any more. `lose` tells whether a packet is lost.
     fn talk(&mut self, now: Time, mut lose: impl FnMut(&[u8]) -> bool) {
         loop {
             let (there, back) = (sent(&mut self.client, now), sent(&mut self.server, now));
@@ -129,7 +129,7 @@ fn what_is_written_before_the_handshake_arrives_sealed_and_answers_come_back() {
     write(&mut pair.server, there, b"understood", ms(2));
     pair.talk(ms(2), |_| false);
     assert_eq!(read(&mut pair.client, number), b"understood");
-    // One that is ended is over for both, and forgotten after a while.
+    // A connection that one end has ended is over for both, and is removed after a while.
     pair.client.link(number).unwrap().end();
     pair.client.look_at(number);
     pair.talk(ms(3), |_| false);
@@ -161,7 +161,7 @@ fn before_the_address_is_proved_no_more_is_sent_than_has_come() {
     pair.ask(77, pair.server_key, ms(0));
     let requests = sent(&mut pair.client, ms(0));
     assert_eq!(requests.iter().map(|(_, request)| request.len()).collect::<Vec<_>>(), [REQUEST]);
-    // Somebody sends the same request from another address, again and again.
+    // Somebody sends the same request from another address, repeatedly.
     let mut bytes = 0;
     for time in 0..20_000 {
         if time % 100 == 0 {
@@ -186,7 +186,7 @@ fn hostile_packets_make_no_connection_and_change_none() {
         pair.server.receive(at(CLIENT), &mut forged, Ecn::NotEct, ms(1));
         pair.server.receive(at(CLIENT), &mut good[..at_byte].to_vec(), Ecn::NotEct, ms(1));
     }
-    // It comes back to its sender.
+    // The packet is reflected to its sender.
     pair.client.receive(at(SERVER), &mut good.clone(), Ecn::NotEct, ms(1));
     assert!(read(&mut pair.server, 0).is_empty() && sent(&mut pair.server, ms(1)).is_empty());
     assert_eq!(pair.server.len(), 1);
@@ -266,7 +266,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
     let number = pair.ask(77, pair.server_key, ms(0));
     pair.talk(ms(0), |_| false);
     let moved = at("10.9.9.9:5");
-    // The server has much to send, and the client's next packets come from elsewhere.
+    // The server has much to send, and the client's next packets come from a new address.
     write(&mut pair.server, 0, &[7; 4000], ms(1));
     write(&mut pair.client, number, b"from elsewhere", ms(1));
     let mut bytes = [0usize; 2];
@@ -278,7 +278,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
         }
         let proved = pair.server.peer(0) == Some(moved);
         for (to, mut packet) in sent(&mut pair.server, now) {
-            // What goes to the address before is lost.
+            // Packets to the old address are lost.
             if to == moved {
                 bytes[1] += packet.len();
                 assert!(proved || bytes[1] <= bytes[0], "more than has come from there");
@@ -289,7 +289,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
     assert_eq!(pair.server.peer(0), Some(moved));
     assert_eq!(read(&mut pair.server, 0), b"from elsewhere");
     assert_eq!(read(&mut pair.client, number), [7; 4000]);
-    // The address before is now elsewhere.
+    // The connection has moved; no second one exists.
     assert_eq!(pair.server.len(), 1);
 }
 
@@ -306,7 +306,7 @@ fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
         sent(&mut pair.server, ms(1)).into_iter().partition(|(to, _)| *to == elsewhere);
     assert_eq!(there.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>(), [CHALLENGE]);
     assert!(CHALLENGE <= packet.len() && others.iter().all(|(to, _)| *to == at(CLIENT)));
-    // It is a replay from then on, wherever it comes from.
+    // From now on the packet is a replay, whatever its source address.
     for from in [elsewhere, at(CLIENT), at("192.0.2.1:1")] {
         pair.server.receive(from, &mut packet.clone(), Ecn::NotEct, ms(300));
     }
@@ -319,7 +319,7 @@ fn who_sends_a_handshake_on_gets_no_more_than_it_has_sent() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     let (elsewhere, mut bytes) = (at("10.9.9.9:5"), [0usize; 2]);
-    // The request comes from a stranger, and then from the client, which gets the answer.
+    // The request arrives from a stranger's address, and then from the client's, which gets the answer.
     let (_, request) = sent(&mut pair.client, ms(0)).remove(0);
     pair.server.receive(elsewhere, &mut request.clone(), Ecn::NotEct, ms(0));
     bytes[0] += request.len();
@@ -345,7 +345,7 @@ fn who_sends_a_handshake_on_gets_no_more_than_it_has_sent() {
     for step in 0..10 {
         deliver(&mut pair, true, ms(3 + 200 * step));
     }
-    // What the client sends itself arrives, and its address counts.
+    // The client's own packets arrive, and its address is confirmed.
     write(&mut pair.client, number, b" again", ms(2100));
     for step in 0..20 {
         deliver(&mut pair, false, ms(2200 + 200 * step));

@@ -9,8 +9,8 @@ fn ack(number: u32) -> Ack {
     Ack::new(number, 0, 0, 0)
 }
 
-/// Searches over a path that carries so much, with a probe each second, until nothing is due for a minute. Answers what was found,
-/// and the sizes that were tried.
+/// Searches over a path that carries packets of `carries` bytes, with a probe each second, until no probe is due for a minute. Returns the
+/// size that was found, and the sizes that were probed.
 fn search(mtu: &mut PathMtu, carries: u32, number: &mut u32, now: &mut Time) -> (u32, Vec<u32>) {
     let mut tried = Vec::new();
     while mtu.next_timer() < *now + Span::from_secs(60) {
@@ -35,7 +35,7 @@ fn the_largest_packet_is_tried_first_and_then_halves_of_what_is_left() {
 
     let mut mtu = PathMtu::new(1472).unwrap();
     let (found, tried) = search(&mut mtu, 1372, &mut number, &mut now);
-    // Each that does not pass is tried three times.
+    // A size that does not pass is probed three times.
     assert_eq!(tried, [1472, 1472, 1472, 1336, 1404, 1404, 1404, 1370, 1387, 1387, 1387, 1378, 1378, 1378]);
     assert_eq!(found, 1370);
     assert!(PathMtu::new(BASE).is_none());
@@ -74,11 +74,11 @@ fn found() -> PathMtu {
 fn three_large_packets_lost_while_a_shorter_one_arrives_are_a_black_hole() {
     let mut mtu = found();
     (10..13).for_each(|number| mtu.large(number, false));
-    // What has arrived left before them.
+    // The packet that has arrived left before the lost ones.
     assert!(!mtu.on_ack(&ack(9), 9, 0.0, at(1)));
     assert!(mtu.on_ack(&ack(13), 13, 0.0, at(1)));
     assert_eq!(mtu.carried(), BASE);
-    // What is between is searched again, at once.
+    // The sizes between are searched again at once.
     assert_eq!(mtu.on_time(at(1)), Some(1336));
 }
 
@@ -91,7 +91,7 @@ fn losses_among_large_packets_that_arrive_are_none() {
     (21..30).for_each(|number| mtu.large(number, false));
     mtu.large(30, true);
     assert!(!mtu.on_ack(&ack(31), 31, 0.0, at(1)));
-    // At a loss of one half ten in a row are as unlikely as two in a row at 3 %.
+    // At a loss of one half ten losses in a row are as unlikely as two in a row at 3 %.
     (31..40).for_each(|number| mtu.large(number, false));
     assert!(!mtu.on_ack(&ack(41), 41, 0.5, at(1)));
     mtu.large(40, false);

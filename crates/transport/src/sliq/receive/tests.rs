@@ -26,7 +26,7 @@ fn an_ordered_stream_waits_for_what_is_missing() {
     incoming.segment(&data(0, 0, flags, 10), b"a");
     incoming.segment(&data(0, 0, flags, 10), b"a");
     assert_eq!(read(&mut incoming), [(10, b"a".to_vec()), (20, b"b".to_vec())]);
-    // Of 2 nothing is sent any more.
+    // Segment 2 is given up.
     incoming.segment(&data(3, 1, flags, 30), b"d");
     assert!(read(&mut incoming).is_empty());
     incoming.forward(3);
@@ -41,7 +41,7 @@ fn messages_in_order_are_put_together_and_what_is_given_up_takes_the_rest_of_its
     incoming.segment(&data(2, 2, part(true, true), 5), b"whole");
     incoming.segment(&data(0, 0, part(true, false), 5), b"begin");
     assert_eq!(read(&mut incoming), [(8, b"beginend".to_vec()), (5, b"whole".to_vec())]);
-    // Of 3 and 4 the second is given up, of 5 and 6 the first.
+    // Segments 3 and 4 are a message, and 4 is given up; 5 and 6 are another, and 5 is given up.
     incoming.segment(&data(3, 0, part(true, false), 1), b"a");
     incoming.segment(&data(6, 0, part(false, true), 1), b"b");
     incoming.segment(&data(7, 0, part(true, true), 1), b"c");

@@ -2,7 +2,7 @@ use super::*;
 use crate::sliq::DeliveryName;
 use weir_base::Bytes;
 
-/// A stream of bytes or of messages, of which 1,000 bytes may wait, in segments of 100.
+/// A stream of bytes or of messages, with a queue of 1,000 bytes and segments of 100.
 fn outgoing(delivery: DeliveryName, messages: bool) -> Outgoing {
     let queue = Bytes::new(1000);
     Outgoing::new(
@@ -13,7 +13,7 @@ fn outgoing(delivery: DeliveryName, messages: bool) -> Outgoing {
     )
 }
 
-/// Sequences of what is sent now.
+/// The numbers of the segments that are sent now.
 fn sent(outgoing: &mut Outgoing) -> Vec<u32> {
     std::iter::from_fn(|| outgoing.next(Time::ZERO))
         .map(|item| match item {
@@ -80,11 +80,11 @@ fn a_queue_that_drops_the_oldest_keeps_the_newest() {
     for n in 0..5u8 {
         assert_eq!(outgoing.write(400, &[n], Time::ZERO), 400);
     }
-    // 1,000 bytes hold two of them.
+    // 1,000 bytes hold two messages.
     let Some(Item::Data { data, .. }) = outgoing.next(Time::ZERO) else { panic!("nothing is sent") };
     assert_eq!((data.sequence, outgoing.head(0)), (0, &[3][..]));
     assert_eq!(outgoing.dropped, 1200);
-    // A message of which a part was sent stays; the one behind it goes with the outage.
+    // A message that was sent in part stays; the next one is dropped with the outage.
     outgoing.drop_stale();
     assert_eq!(sent(&mut outgoing), [1, 2, 3, 4, 5, 6, 7]);
 }

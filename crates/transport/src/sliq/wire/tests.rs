@@ -46,7 +46,7 @@ fn a_number_is_the_nearest_to_the_last() {
     assert_eq!(whole(5, 0), 5);
     assert_eq!(whole(5, 0xffff_fffe), 0x1_0000_0005);
     assert_eq!(whole(0xffff_fffe, 0x1_0000_0005), 0xffff_fffe);
-    // There is none below 0.
+    // There is no number below 0.
     assert_eq!(whole(0xffff_ffff, 0), 0xffff_ffff);
 }
 

@@ -23,7 +23,7 @@ fn what_an_aggregation_point_sends_back_is_the_rate_of_its_connection() {
         false
     });
     assert!(pair.client.link(number).unwrap().is_open() && pair.server.link(0).unwrap().is_open());
-    // Nothing has left for a second: a packet asks for reports, the first of which is the flowshare in KiB/s.
+    // No packet has left for a second, so one asks for reports. The first report is the flowshare in KiB/s.
     pair.client.look_at(number);
     let asks: Vec<_> =
         sent(&mut pair.client, ms(1100)).into_iter().filter(|(_, packet)| packet.len() == 20).collect();
