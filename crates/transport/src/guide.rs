@@ -1,4 +1,4 @@
-//! What a flow's rate and send buffer follow: the reports of its aggregation point, or a fixed rate.
+//! The guide of a flow: it sets the flow's rate and send buffer by the reports of an aggregation point, or keeps a fixed rate.
 //!
 //! A flow that receives no report for four round trips, or for the time of two packets if that is longer, halves its rate, and halves it
 //! again after each further such time. The rate never exceeds the flow's own maximum.
@@ -17,9 +17,9 @@ const PATIENCE_RTTS: u64 = 4;
 const PATIENCE_PACKETS: Bytes = Bytes::new(2 * 1500);
 /// The RTT that is assumed before one is reported.
 const UNKNOWN_RTT: Span = Span::from_millis(250);
-/// The least rate: a packet of 1,500 bytes in 64 s (RFC 5348, `t_mbi`).
+/// The minimum rate: a packet of 1,500 bytes in 64 s (RFC 5348, `t_mbi`).
 const LEAST_RATE: u64 = 1500 * 8 / 64;
-/// The least send buffer in packets: one that is sent and one that waits.
+/// The minimum send buffer in packets: one that is sent and one that waits.
 const LEAST_BUFFER: u64 = 2;
 /// An endpoint with nothing to send refreshes its state at the aggregation point this often: the aggregation point forgets it after a few
 /// seconds.
@@ -47,7 +47,7 @@ struct Reports {
     cells: [Cell; 4],
     flowshare: Option<Rate>,
     rtt: Option<Span>,
-    /// When the rate is halved.
+    /// When the rate is halved, unless a report arrives before.
     starves: Time,
     /// When a packet that only asks for reports is due, if no other packet leaves before.
     refresh: Time,
@@ -99,7 +99,7 @@ impl Guide {
         self.urgent
     }
 
-    /// The rate in bits of IP packets a second.
+    /// The rate of IP packets, headers included.
     pub(crate) fn rate(&self) -> Rate {
         self.rate
     }

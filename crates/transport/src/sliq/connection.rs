@@ -33,7 +33,7 @@ use coordinated::Coordinated;
 use std::collections::BTreeMap;
 use weir_base::{Ecn, Random, Span, Time};
 
-/// A UDP header (RFC 768).
+/// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: u32 = 8;
 /// SLIQ's protocol number in the CP header.
 const PROTOCOL: u8 = 3;
@@ -102,7 +102,7 @@ pub(crate) struct Connection {
     /// Segments of all streams together: what the peer accepts from this end, and what the peer may send.
     allowed: Allowed,
     granted: Granted,
-    /// Segments of all streams that the peer has sent.
+    /// Number of segments that the peer has sent on all streams.
     reached: u32,
     schedule: Schedule,
     outgoing: BTreeMap<u8, Outgoing>,

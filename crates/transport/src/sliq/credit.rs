@@ -5,7 +5,7 @@
 
 /// Segments of a stream that the receiver may hold (the GNAT software).
 pub(crate) const STREAM: u32 = 32_768;
-/// Segments of all streams of a connection together.
+/// Segments of all streams of a connection together that the receiver may hold.
 pub(crate) const CONNECTION: u32 = 2 * STREAM;
 /// The peer is told a new limit when it has grown by this fraction (1/4) of the window.
 const TELL: u32 = 4;

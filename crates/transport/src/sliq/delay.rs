@@ -69,7 +69,7 @@ impl Delay {
         Some(Span::from_micros(sum.max(0) as u64))
     }
 
-    /// The longest delay to the peer in the last seconds; `None` before the first sample.
+    /// The longest delay to the peer in the last 2 s; `None` before the first sample.
     pub(crate) fn longest(&self) -> Option<Span> {
         Some(self.smallest_rtt()? / 2 + self.excess.value()?)
     }

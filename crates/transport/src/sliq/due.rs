@@ -12,7 +12,7 @@ pub(crate) const LONGEST: Span = Span::from_secs(60);
 /// Segments later than this (in microseconds) are sent as late as this: clocks of 32 bits wrap after 71 minutes.
 const LATEST: u32 = 1_000_000_000;
 
-/// A clock's microseconds, as packets carry them.
+/// A time in microseconds, modulo 2^32, as packets carry it.
 pub(crate) fn micros(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }

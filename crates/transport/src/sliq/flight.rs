@@ -39,7 +39,7 @@ pub(crate) enum Leave {
     Window,
 }
 
-/// A controller at work.
+/// A controller and its packets in flight.
 pub(crate) struct Flight {
     controller: Control,
     /// Header bytes of a packet that the rate counts too; 0 if a controller gives the rate.
@@ -52,7 +52,7 @@ pub(crate) struct Flight {
     next_offset: u64,
     acknowledged: u64,
     phase: Phase,
-    /// When the first timeout of this loss phase was.
+    /// When the first timeout of the present loss phase was.
     timed_out: Time,
     /// Recovery ends when a packet of this number or later has arrived.
     recovery: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Flight {
     most_in_flight: u64,
     /// Maximum pacing rate while the application limits sending.
     cap: Option<Rate>,
-    /// It sends nothing until then, since a stream with a deadline needs a short queue.
+    /// The flight sends nothing until this time, since a stream with a deadline needs a short queue.
     suspended: Time,
     /// How often recovery has begun.
     pub(crate) recoveries: u64,
@@ -200,7 +200,7 @@ impl Flight {
         self.keeps_queues_short() && self.controller.window().get() < FEW * self.mss
     }
 
-    /// Sends nothing until then.
+    /// Stops sending until this time.
     pub(crate) fn suspend(&mut self, until: Time) {
         self.suspended = until;
     }
@@ -445,7 +445,7 @@ impl Flight {
         self.packets
     }
 
-    /// Packets delivered so far.
+    /// Packets delivered so far, without the handshake.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered - 1
     }

@@ -43,7 +43,7 @@ pub struct Accepts {
     pub controllers: Vec<weir_control::Config>,
     /// Whether their streams carry messages.
     pub messages: bool,
-    /// Largest IP packet.
+    /// Length of the largest IP packet.
     pub mtu: Bytes,
     /// Seed of the controllers' random numbers.
     pub seed: u64,
@@ -99,7 +99,7 @@ struct Entry {
     /// The time for which it stands in the queue of timers, and whether it stands in the queue of connections to serve.
     armed: Time,
     queued: bool,
-    /// Until when a connection that is over still answers its peer.
+    /// Until when a connection that is over still answers its peer; `None` while it is not over.
     lingers: Option<Time>,
     /// The address at which its peer may be now.
     candidate: Option<Candidate>,
@@ -117,7 +117,7 @@ pub struct Host {
     timers: BinaryHeap<Reverse<(Time, usize)>>,
     moved: VecDeque<usize>,
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// Key exchanges in the second that began then.
+    /// The start of the present second, and the number of key exchanges in it.
     exchanges: (Time, u32),
     /// Whether any connection takes part in an application.
     is_coordinated: bool,

@@ -102,7 +102,7 @@ pub enum FastStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SealName {
-    /// Not at all.
+    /// No protection.
     #[default]
     None,
     /// Encrypted and authenticated with keys from a handshake of the Noise protocol. On the simulator packets are not encrypted but have

@@ -3,16 +3,16 @@
 
 use weir_base::{Span, Time};
 
-/// A probe leaves each two smoothed RTTs, and no sooner than this.
+/// Minimum time between probes. Otherwise a probe leaves every two smoothed RTTs.
 const LEAST_GAP: Span = Span::from_millis(20);
 /// After this time in an outage, probes are less frequent.
 const LONG: Span = Span::from_secs(60);
 /// The factor by which their gap grows.
 const SLOWER: u64 = 8;
-/// The largest rate of loss that counts, so that the time until an outage is finite (the GNAT software).
+/// Higher rates of loss count as this one, so that the time until an outage is finite (the GNAT software).
 const WORST_PER: f64 = 0.9;
 
-/// Whether the peer is heard.
+/// The state of the peer: heard or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Outage {
     /// It is heard.
@@ -53,7 +53,7 @@ mod tests {
     fn losses_lengthen_the_patience() {
         let timeout = Span::from_millis(200);
         assert_eq!(Outage::patience(timeout, 0.0), Span::from_millis(400));
-        // Half there and half back: four times.
+        // Half of the packets are lost in each direction: four times.
         assert_eq!(Outage::patience(timeout, 0.5), Span::from_millis(1600));
         assert_eq!(Outage::patience(timeout, 1.0), Outage::patience(timeout, 0.9));
     }

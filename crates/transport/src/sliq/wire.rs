@@ -254,7 +254,7 @@ pub enum Frame {
         /// The first segment that may still be sent.
         base: u32,
     },
-    /// Flow control: how many segments the peer may send for the first time in all.
+    /// Flow control: how many segments, counted from the beginning, the peer may send.
     Credit {
         /// The stream; [`CONNECTION`] stands for all streams together.
         stream: u8,

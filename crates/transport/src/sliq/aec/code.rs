@@ -2,8 +2,8 @@
 //! erasure-resilient coding scheme", ICSI TR-95-048). The source packets stay as they are; any `k` of the source and repair
 //! packets of a group of `k` restore it, since each square part of a Cauchy matrix can be inverted.
 //!
-//! A repair packet is a sum of the source packets, each multiplied by a constant. The sum is made a bit of the constants at a
-//! time (Horner's rule in the field's element 2), so that the inner loops are shifts and exclusive ors over whole packets.
+//! A repair packet is a sum of the source packets, each multiplied by a constant. The sum is computed one bit of the constants at a time
+//! (Horner's rule in the field's element 2), so that the inner loops are shifts and exclusive ors over whole packets.
 
 /// Maximum number of source packets of a group.
 pub const MOST_SOURCES: usize = 16;
@@ -31,7 +31,7 @@ const fn times(a: u8, b: u8) -> u8 {
 /// The inverse of each element but 0.
 const INVERSES: [u8; 256] = {
     let (mut inverses, mut power, mut left) = ([0; 256], 1, 255);
-    // The powers of 2 are all elements; what remains to 2^255 = 1 is the inverse.
+    // The powers of 2 are all elements but 0; the inverse of 2^n is 2^(255 - n), since 2^255 = 1.
     let mut powers = [0; 256];
     while left > 0 {
         powers[left] = power;

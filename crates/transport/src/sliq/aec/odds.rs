@@ -111,7 +111,8 @@ mod tests {
         // At a loss of 1/2: all three lost, 1/8, misses both; the repair alone, 1/8, misses both; either source alone, 2/8, misses
         // one of two. In all 1/8 + 1/8 + 2/8 * 1/2 = 3/8.
         assert_eq!(Odds::new(0.5).loss(2, Have::NOTHING, 3), 0.375);
-        // One source is here: the other, or the repair. Both are lost with 1/4, and then half is missing.
+        // One source packet is here, and the other or the repair packet completes the group. Both are lost with 1/4, and then half is
+        // missing.
         assert_eq!(Odds::new(0.5).loss(2, Have { sources: 1, repairs: 0 }, 2), 0.125);
     }
 

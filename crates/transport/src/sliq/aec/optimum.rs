@@ -62,8 +62,9 @@ struct Priced {
 }
 
 impl Problem<'_> {
-    /// The plan with the fewest packets; `None` if no plan loses little enough and sends fewer packets than `beat`. `price` is the price
-    /// of a similar problem, or 0, and is set to this problem's: the bound at that price rules most problems out.
+    /// The plan with the fewest packets; `None` if no plan loses little enough, or if the bound shows that none sends fewer packets than
+    /// `beat`. `price` is the price of a similar problem, or 0, and is set to this problem's: the bound at that price rules most problems
+    /// out.
     pub(super) fn solve(&self, beat: f64, price: &mut f64) -> Option<Found> {
         if *price > 0.0 && beat.is_finite() && self.bound(*price) >= beat {
             return None;
@@ -283,7 +284,7 @@ const _: () = assert!(MOST_IN_ROUND <= u8::MAX as usize);
 mod tests {
     use super::*;
 
-    /// The fewest packets of all plans that lose little enough, each tried.
+    /// The fewest packets of any plan that loses little enough, by trying each; `None` if there is none.
     fn brute_force(problem: &Problem<'_>) -> Option<f64> {
         let states: Vec<Have> = odds::states(problem.k).collect();
         let choices: Vec<_> =
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn one_packet_and_two_rounds_are_sent_again_once() {
-        // At a loss of 0.1, once more brings it to 0.01, and 1.1 packets on average.
+        // At a loss of 0.1, one retransmission brings the loss to 0.01, with 1.1 packets on average.
         let odds = Odds::new(0.1);
         let problem = Problem { odds: &odds, k: 1, later: 1, first: 1, most: 5, allowed: 0.01 + 1e-12 };
         let found = problem.solve(f64::INFINITY, &mut 0.0).unwrap();

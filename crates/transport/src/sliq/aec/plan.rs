@@ -81,7 +81,7 @@ pub struct Plan {
     pub first: usize,
     /// Mean number of packets sent per source packet.
     pub sent: f64,
-    /// A lower bound of `sent` for all plans of this many rounds.
+    /// A lower bound of `sent` for plans with this group size, number of rounds and first round.
     pub least: f64,
     /// The expected share of source packets that are delivered in time.
     pub delivery: f64,

@@ -6,7 +6,7 @@ use crate::sliq::aec::{Channel, Plan, code};
 use crate::sliq::wire::Repair;
 use weir_base::{Bytes, Rate, Span, Time};
 
-/// A queue hinders a stream when an empty one would make its plan better by this share of efficiency.
+/// A queue hinders a stream if an empty queue would raise its plan's efficiency by more than this.
 const HINDERED: f64 = 0.02;
 /// A stream is behind when its packets have waited for longer than this fraction (1/4) of its deadline to be sent.
 const BEHIND: u64 = 4;
