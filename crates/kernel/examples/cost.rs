@@ -48,10 +48,11 @@ fn main() -> Result<(), Failure> {
     let pairs: usize = std::env::args().nth(1).ok_or("how many pairs?")?.parse()?;
     println!("# What the kernel controls cost\n");
     println!(
-        "One connection sends {} MiB through a veth with its offloads; what its two ends, and the kernel on their behalf, were on a \
-         processor for is set against the same under the kernel's CUBIC: {pairs} pairs, one after the other, the order changing. What \
-         the hooks took, as a share of CUBIC's processor time and each of them, is from one more transfer, with the kernel's BPF run \
-         statistics, which cost time themselves. Linux {}; `make kernel-cost` writes this.\n",
+        "Each transfer sends {} MiB over one connection, through a veth with its offloads. The table compares the processor time \
+         under each control, of both ends and of the kernel's threads for network work, with that under the kernel's CUBIC, in {pairs} \
+         pairs of consecutive transfers whose order alternates. The columns about hooks come from one more transfer, with the \
+         kernel's BPF run statistics, which take time themselves: the time in all hooks, as a share of CUBIC's processor time, and \
+         the mean time of each hook. Linux {}; `make kernel-cost` writes this page.\n",
         TRANSFER >> 20,
         read_to_string("/proc/sys/kernel/osrelease")?.trim()
     );
