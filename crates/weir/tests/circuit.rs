@@ -51,7 +51,7 @@ fn what_cannot_be_planned_for_is_refused() {
         ("plan --rate 4Gbps --rtt 26ms", "did you mean \"4 Gbit/s\"?"),
         ("plan --rate 4gbit --rtt 26", "has no unit"),
         ("plan --rate 4gbit --rtt 26ms --mtu 100", "an MTU of 100 B is out of range"),
-        ("plan --rate 4gbit --rtt 26ms --hz 0", "ticks"),
+        ("plan --rate 4gbit --rtt 26ms --hz 0", "HZ must be at least 1"),
         ("plan --rate 4gbit --rtt 26ms --case double", "invalid value 'double'"),
     ] {
         let told = refusal(arguments);

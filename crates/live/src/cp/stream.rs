@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
+use weir_coord::header::{Flags, Prefix};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
@@ -170,16 +171,23 @@ pub fn receive(
     }
 }
 
+/// Whether an aggregation point has sent a packet back to where it came from.
+fn is_reflected(packet: &[u8]) -> bool {
+    Prefix::read(packet).is_ok_and(|prefix| prefix.flags.has(Flags::REFLECT))
+}
+
 /// One end and its socket.
 struct Driver {
     port: UdpPort,
     buffers: Buffers,
     peer: Option<SocketAddr>,
     endpoint: Box<dyn Endpoint>,
+    /// Whether packets begin with a CP header.
+    coordinated: bool,
     clock: Clock,
     /// When the stream began: the start, at the end that opens it; the peer's first packet, at the other.
     began: Option<Time>,
-    /// When the peer's last packet arrived; the start before the first.
+    /// When the peer's last packet arrived, the start before the first. A report that the aggregation point reflects is no packet of the peer.
     heard: Time,
     /// The value of `heard` for which a silence was last reported.
     told: Option<Time>,
@@ -200,6 +208,7 @@ impl Driver {
             buffers: Buffers::default(),
             peer: ends.peer,
             endpoint: carrier(parameters, identity, ends.mtu.get() as u32, ip_header),
+            coordinated: parameters.application.is_some(),
             clock,
             began: ends.peer.map(|_| clock.now()),
             heard: clock.now(),
@@ -212,13 +221,17 @@ impl Driver {
 
     /// Receives all packets that have arrived, and runs the timer if it is due.
     fn turn(&mut self) -> io::Result<()> {
-        let Driver { port, buffers, peer, endpoint, clock, began, heard, latest, body, .. } = self;
+        let Driver { port, buffers, peer, endpoint, coordinated, clock, began, heard, latest, body, .. } =
+            self;
         let mut take = |Arrival { from, ecn, at }: Arrival, packet: &mut [u8]| {
             if peer.is_some_and(|peer| peer != from) {
                 return;
             }
             body.datagram_mut().set(packet, packet.len() as u32);
             endpoint.receive(body, ecn, at);
+            if *coordinated && is_reflected(packet) {
+                return;
+            }
             // Whoever opens the stream is the peer.
             if endpoint.is_open() || peer.is_some() {
                 *peer = Some(from);
@@ -287,5 +300,38 @@ impl Driver {
             retransmitted: self.endpoint.sample().map_or(0, |sample| sample.retransmitted),
             flowshare_mbps: flowshare,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use weir_coord::endpoint::{self, Endpoint as Cp};
+    use weir_coord::header::Version;
+
+    #[test]
+    fn a_reflected_report_is_no_packet_of_the_peer() {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let parameters = Parameters { application: Some(1), ..Parameters::default() };
+        let identity = Identity { flow: 3, key: None, epoch: 0 };
+        let at = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let ends = Ends { at, peer: Some(peer.local_addr().unwrap()), mtu: Bytes::new(1500) };
+        let mut driver = Driver::open(&ends, &parameters, &identity).unwrap();
+        let of = endpoint::Identity { application: 1, flow: 3, protocol: 1, key: None, epoch: 0 };
+        let mut cp = Cp::new(of, Version::One, &[]);
+        let mut send = |flags| {
+            let mut packet = vec![0; cp.header_length()];
+            cp.seal(flags, &mut packet);
+            peer.send_to(&packet, at).unwrap();
+        };
+        let start = driver.heard;
+        // On the loopback device a packet has arrived when the call that sends it returns.
+        send(Flags::REFLECT);
+        driver.turn().unwrap();
+        assert_eq!(driver.heard, start);
+        send(Flags::default());
+        driver.turn().unwrap();
+        assert!(driver.heard > start);
     }
 }
