@@ -8,7 +8,7 @@ const LEAST: Span = Span::from_millis(50);
 const MOST: Span = Span::from_millis(500);
 /// Measurements count for this long, so that a step down is followed within that time.
 const COUNTS_FOR: Span = Span::from_secs(1);
-/// Measurements that are remembered: as many of the shortest as fit into that time.
+/// Maximum number of remembered measurements: as many of the shortest as fit into that time.
 const REMEMBERED: usize = 20;
 
 /// An estimate of a path's rate.

@@ -45,7 +45,7 @@ pub(crate) enum Content {
     },
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is in flight.

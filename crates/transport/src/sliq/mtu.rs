@@ -1,14 +1,14 @@
 //! How long packets may be: the search for the largest packet that the path carries (RFC 8899, section 5). Data leaves in packets of a
 //! size that is known to pass; longer packets of padding probe for more. Probes are acknowledged, and their loss is no sign of congestion.
 //!
-//! Unlike the RFC, there is no state in which the base is confirmed, since the handshake's request has that length, and no state below the
-//! base. A probe also counts as lost by acknowledgements of later packets, not only by a timer.
+//! Unlike in the RFC, no state confirms the base: the request of a sealed connection has that length, and plain connections take the base
+//! for granted. There is no state below the base. A probe also counts as lost by acknowledgements of later packets, not only by a timer.
 
 use super::wire::Ack;
 use weir_base::{Span, Time};
 
-/// The base: a UDP payload in bytes that every path carries (RFC 8899, section 5.1.2; RFC 9000, section 14). A handshake's request has
-/// this length.
+/// The base: a UDP payload in bytes that every path carries (RFC 8899, section 5.1.2; RFC 9000, section 14). The request of a sealed
+/// connection has this length.
 pub(crate) const BASE: u32 = 1200;
 /// The search gives up a size after this many lost probes. A path no longer carries a size after at least this many lost packets of it in
 /// a row (RFC 8899, sections 5.1.2 and 4.3).
@@ -23,7 +23,7 @@ const WORTH: u32 = 16;
 const LATER: u64 = 3;
 /// The run of losses that shows a smaller MTU is so long that random loss makes it with at most this probability.
 const BY_CHANCE: f64 = 0.001;
-/// The highest rate of loss that is assumed for that.
+/// Higher rates of loss count as this one.
 const WORST_PER: f64 = 0.9;
 
 /// A probe in flight.
