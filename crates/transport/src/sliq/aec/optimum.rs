@@ -88,7 +88,8 @@ impl Problem<'_> {
                 return None;
             }
             if worth(&between) >= worth(&loose) - LEAST_GAIN {
-                return self.search(&between, *price, strict);
+                // The bound lies below the plan that the search finds, which may send as many packets as `beat` or more.
+                return self.search(&between, *price, strict).filter(|found| found.sent < beat);
             }
             if between.loss <= self.allowed {
                 strict = between;
@@ -327,6 +328,8 @@ mod tests {
                         );
                         assert!(found.loss <= allowed && found.least <= best + 1e-8);
                         assert!((problem.outcome(&found.table).0 - found.sent).abs() < 1e-12);
+                        let better = |beat: f64| problem.solve(beat, &mut 0.0).is_some();
+                        assert!(!better(found.sent) && better(found.sent + 1e-9), "{per} {problem:?}");
                         compared += 1;
                     }
                 }
