@@ -33,10 +33,7 @@ fn run() -> RunInfo {
             ceiling: Some(Rate::from_bits_per_sec(9_600_000)),
             together: Some(Rate::from_mbit_per_sec(10)),
         },
-        drawn: false,
-        deadline: None,
-        probes: false,
-        sharing: None,
+        ..GroupInfo::default()
     };
     let flow = |name: &str, group, start| FlowInfo {
         name: name.into(),
@@ -58,16 +55,14 @@ fn run() -> RunInfo {
         engine: "sim".into(),
         seed: 7,
         repeat: 1,
-        params: Vec::new(),
         duration: Span::from_secs(1),
         warmup: Span::from_millis(200),
-        windows: Vec::new(),
         sample: Span::from_millis(100),
         bottleneck: Some(1),
         links: vec![link("access", false), link("bottleneck", true)],
-        stations: vec![],
         groups: vec![group("a"), group("b")],
         flows: vec![flow("a-1", 0, 0), flow("a-2", 0, 0), flow("b", 1, 500)],
+        ..RunInfo::default()
     }
 }
 

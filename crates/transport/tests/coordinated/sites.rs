@@ -1,11 +1,12 @@
 //! Two sites, each with an aggregation point, and flows of one application between them.
 
+use crate::wire::setup;
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::VecDeque;
-use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_base::{Ecn, Random, Rate, Span, Time};
 use weir_control::tfrc::throughput;
 use weir_coord::{FiveTuple, Packet, Point, Side, Verdict};
-use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
+use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Stream};
 
 /// One-way delay between the sites.
 pub(crate) const DELAY: Span = Span::from_millis(25);
@@ -56,17 +57,8 @@ impl Sites {
     /// A flow for each of these transports, and aggregation points with more lines in the application's table.
     pub(crate) fn new(transports: &[String], more: &str, loss: f64) -> Sites {
         let ends = |flow: usize| {
-            let setup = Setup {
-                settings: None,
-                datagrams: false,
-                ecn: Ecn::NotEct,
-                mtu: Bytes::new(1500),
-                ip_header: 20,
-                seed: 1,
-                flow: flow as u64,
-            };
             let config: Config = serde_json::from_str(&transports[flow]).unwrap();
-            let mut ends = config.ends(&setup);
+            let mut ends = config.ends(&setup(1, flow as u64));
             ends[0].open(Time::ZERO);
             ends
         };

@@ -1,6 +1,7 @@
 //! SLIQ at the rate reported by aggregation points.
 
 use crate::sites::{DELAY, Sites, flowshare};
+use crate::wire::setup;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_coord::header::Prefix;
 use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
@@ -14,15 +15,7 @@ fn sliq(parameters: &str, coordination: &str) -> String {
 
 fn ends(transport: &str, flow: u64, datagrams: bool) -> [End; 2] {
     let config: Config = serde_json::from_str(transport).unwrap();
-    config.ends(&Setup {
-        settings: None,
-        datagrams,
-        ecn: Ecn::NotEct,
-        mtu: Bytes::new(1500),
-        ip_header: 20,
-        seed: 1,
-        flow,
-    })
+    config.ends(&Setup { datagrams, ..setup(1, flow) })
 }
 
 #[test]
@@ -143,16 +136,7 @@ fn streams_of_a_connection_leave_as_one_flow() {
     let transport = sliq(r#", "connection": "c""#, "");
     let config: Config = serde_json::from_str(&transport).unwrap();
     let (mut first, now) = opened(&transport, false);
-    let setup = Setup {
-        settings: None,
-        datagrams: false,
-        ecn: Ecn::NotEct,
-        mtu: Bytes::new(1500),
-        ip_header: 20,
-        seed: 1,
-        flow: 7,
-    };
-    let mut second = first.each_mut().map(|end| End::Other(end.join(&config, &setup).unwrap()));
+    let mut second = first.each_mut().map(|end| End::Other(end.join(&config, &setup(1, 7)).unwrap()));
     second[0].write(Stream(0), Message { bytes: 1000, head: &[] }, now);
     assert!(sent(&mut second[0], now).is_empty());
     let packets = sent(&mut first[0], now);

@@ -61,6 +61,19 @@ impl Way {
     }
 }
 
+/// The setup of a flow of a stream, with IPv4 packets of at most 1,500 bytes.
+pub fn setup(seed: u64, flow: u64) -> Setup<'static> {
+    Setup {
+        settings: None,
+        datagrams: false,
+        ecn: Ecn::NotEct,
+        mtu: Bytes::new(1500),
+        ip_header: 20,
+        seed,
+        flow,
+    }
+}
+
 /// Two ends and the pipes between them. Data goes from `ends[0]` to `ends[1]`.
 pub struct Wire {
     pub now: Time,
@@ -76,17 +89,8 @@ impl Wire {
     /// Both ends of a transport with full packets of 1,500 bytes, the first one open.
     pub fn new(transport: &str, forth: Pipe, back: Pipe, seed: u64) -> Wire {
         let config: Config = serde_json::from_str(transport).expect("a transport of the registry");
-        let setup = Setup {
-            settings: None,
-            datagrams: false,
-            ecn: Ecn::NotEct,
-            mtu: Bytes::new(1500),
-            ip_header: 20,
-            seed,
-            flow: 0,
-        };
         let way = |pipe| Way { pipe, free: Time::ZERO, queue: VecDeque::new(), sent: 0, dropped: 0 };
-        let mut ends = config.ends(&setup);
+        let mut ends = config.ends(&setup(seed, 0));
         ends[0].open(Time::ZERO);
         Wire {
             now: Time::ZERO,
