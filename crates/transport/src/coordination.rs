@@ -24,19 +24,18 @@ pub struct Coordination {
     /// How the application's flows split its total rate.
     #[serde(default = "equal")]
     pub scheme: scheme::Config,
-    /// The general-purpose address (0 to 249) of the aggregation point at which the application's flows write their numbers for the
-    /// scheme.
+    /// The general-purpose address (0 to 249) at which the application's flows write their numbers for the scheme.
     #[serde(default, deserialize_with = "address")]
     #[schemars(range(max = 249))]
     pub address: u8,
-    /// The rate before the first report.
+    /// The flow's rate before the first report.
     #[serde(default = "first_rate")]
     pub rate: Rate,
-    /// The maximum rate of the flow, whatever is reported.
+    /// The flow's maximum rate, whatever is reported.
     #[serde(default = "most_rate")]
     pub max_rate: Rate,
-    /// Whether the flow declares itself urgent while it has data. The scheme `priority` then gives it the rate that non-urgent flows give
-    /// up.
+    /// Whether the flow declares itself urgent while it has data. The scheme `priority` splits the rate above the other flows' floors
+    /// among the urgent flows.
     #[serde(default)]
     pub urgent: bool,
 }

@@ -28,7 +28,7 @@ pub struct Parameters {
     #[serde(deserialize_with = "version")]
     #[schemars(range(min = 1, max = 2))]
     pub version: u8,
-    /// Key shared with the aggregation points, 32 hexadecimal digits. With a key, the header is of version 2.
+    /// The application's key at the aggregation points, 32 hexadecimal digits. With a key, the header is of version 2 and sealed.
     #[schemars(with = "Option<String>")]
     pub key: Option<Key>,
 }

@@ -62,12 +62,12 @@ pub(crate) struct WireArgs {
     /// within them
     #[arg(long, value_name = "ADDR", required = true, value_delimiter = ',')]
     pub peer: Vec<Prefix>,
-    /// A file with the key that is shared with the other aggregation point: 32 hexadecimal digits, which nobody else can read. With
-    /// it, every header is of version 2 and sealed
+    /// A file with the key shared with the other aggregation point, 32 hexadecimal digits; other users must not be able to read it.
+    /// With a key, every header is of version 2 and sealed
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Serve counters for Prometheus at this address of the loopback device, for example 127.0.0.1:9100
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
 }
 

@@ -52,19 +52,19 @@ Example:
     Recv(RecvArgs),
 }
 
-/// An endpoint's address, application, flow and key.
+/// An endpoint's address, application, flow, key and largest packet.
 #[derive(Debug, Args)]
 pub(crate) struct Who {
-    /// The address and port of this end; the same ones as in the applications of its aggregation point
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// The address and port of this end; the application's `local` and `local_ports` at its aggregation point must include them
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub at: SocketAddr,
-    /// The application's id at the aggregation points
+    /// The application's id at the aggregation points (0 to 31)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=31))]
     pub application: u8,
-    /// The flow's number within the application: the same at both ends, and unlike every other flow's
+    /// The flow's number within the application (0 to 127): the same at both ends, and no other flow's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=127))]
     pub flow: u8,
-    /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
+    /// A file with the application's key, 32 hexadecimal digits; other users must not be able to read it
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// The largest IP packet
@@ -77,21 +77,23 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub who: Who,
     /// The address and port of the other end
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub to: SocketAddr,
     /// How the application's flows split its total rate (equal, weighted, frames, priority, ensemble)
     #[arg(long, value_name = "NAME", default_value = "equal")]
     pub scheme: String,
-    /// The rate before the first report; with --datagrams, which follow no report, the rate throughout
+    /// The flow's rate before the first report; with --datagrams, its rate throughout
     #[arg(long, default_value = "500kbit")]
     pub rate: Rate,
-    /// The highest sending rate, whatever is reported
+    /// The flow's maximum rate, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit")]
     pub max_rate: Rate,
-    /// Largest random change of a gap between packets, as a share (0 to 1) of its length; flows at one rate then do not send in step
+    /// Largest random change of a gap between two packets, as a share (0 to 1) of its length; flows with the same rate then do not
+    /// send in step
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub jitter: f64,
-    /// How many packets leave together, followed by a gap as long as all their gaps; TCP sends 2
+    /// Number of packets that leave together (1 to 64), followed by a gap as long as all their gaps; TCP with delayed acknowledgements
+    /// sends two
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub burst: u32,
     /// Send the input as datagrams with this payload each, at a fixed rate and without retransmissions (CP-UDP)

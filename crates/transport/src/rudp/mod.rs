@@ -33,7 +33,7 @@ const PROTOCOL: u8 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
-    /// The application's id at the aggregation points (0 to 31). Without an id, the flow keeps `rate` and has no CP header.
+    /// The application's id at the aggregation points (0 to 31). Without an id, the flow keeps `rate` and its packets have no CP header.
     #[serde(deserialize_with = "application")]
     #[schemars(range(max = 31))]
     pub application: Option<u8>,
@@ -43,28 +43,29 @@ pub struct Parameters {
     #[serde(deserialize_with = "address")]
     #[schemars(range(max = 249))]
     pub address: u8,
-    /// The flow's rate before the first report, and without aggregation points.
+    /// The flow's rate before the first report; without an application, its rate throughout.
     pub rate: Rate,
-    /// Upper limit of the flow's rate, whatever is reported.
+    /// The flow's maximum rate, whatever is reported.
     pub max_rate: Rate,
-    /// Whether the flow declares itself urgent while it has data. The scheme `priority` then gives it the rate that others do not keep.
+    /// Whether the flow declares itself urgent while it has data. The scheme `priority` splits the rate above the other flows' floors
+    /// among the urgent flows.
     pub urgent: bool,
     /// Whether the send buffer is sized by the rate of a flowshare, as equation 6.2 is printed, instead of the flow's own rate.
     pub buffer_by_flowshare: bool,
-    /// Largest random change of a gap between two packets, as a fraction of its length. Flows with the same rate then do not send in
-    /// step.
+    /// Largest random change of a gap between two packets, as a share (0 to 1) of its length. Flows with the same rate then do not send
+    /// in step.
     #[serde(deserialize_with = "jitter")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub jitter: f64,
-    /// Number of packets that leave together, followed by a gap as long as all their gaps. At most all but one of the packets of a
-    /// round trip leave together, and one at a time while a loss is repaired. TCP with delayed acknowledgements sends two.
+    /// Number of packets that leave together (1 to 64), followed by a gap as long as all their gaps. TCP with delayed acknowledgements
+    /// sends two. At most all but one of the packets of a round trip leave together, and one at a time while a loss is repaired.
     #[serde(deserialize_with = "burst")]
     #[schemars(range(min = 1, max = 64))]
     pub burst: u32,
-    /// Whether each message, a frame of an ensemble, begins in a packet of its own. Otherwise a packet may hold parts of two messages.
+    /// Whether each message (a frame of an ensemble) begins in a packet of its own. Otherwise a packet may hold parts of two messages.
     pub messages_apart: bool,
-    /// What the sender does with the number of the first missing segment in an acknowledgement: "unused" (three later packets must be
-    /// echoed), "once" (it is retransmitted when the first of them is) or "each" (with each acknowledgement that names it).
+    /// When the sender retransmits the first missing segment, which acknowledgements name: "unused" (when three later packets were
+    /// echoed), "once" (when one later packet was echoed) or "each" (with each acknowledgement that names it).
     pub holes: Holes,
 }
 

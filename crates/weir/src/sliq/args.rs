@@ -88,27 +88,27 @@ pub(crate) struct ServeArgs {
 /// The connection's application in the Coordination Protocol, and its flow there.
 #[derive(Debug, Args)]
 pub(crate) struct MemberArgs {
-    /// The application's id at the aggregation points on the way: they report the rate, and there is no congestion controller
+    /// The application's id at the aggregation points (0 to 31); they report the rate, so there is no congestion controller
     #[arg(long, value_name = "N", requires = "flow", value_parser = clap::value_parser!(u8).range(0..=31))]
     pub application: Option<u8>,
-    /// The flow's number within the application: the same at both ends, and unlike every other flow's
+    /// The flow's number within the application (0 to 127): the same at both ends, and no other flow's
     #[arg(long, value_name = "N", requires = "application", value_parser = clap::value_parser!(u8).range(0..=127))]
     pub flow: Option<u8>,
-    /// A file with the application's key, which nobody else can read: 32 hexadecimal digits
+    /// A file with the application's key, 32 hexadecimal digits; other users must not be able to read it
     #[arg(long, value_name = "FILE", requires = "application")]
     pub application_key: Option<PathBuf>,
 }
 
-/// The rate of a flow of an application.
+/// The share of the application's rate that a flow takes.
 #[derive(Debug, Args)]
 pub(crate) struct ShareArgs {
     /// How the application's flows split its total rate (equal, weighted, frames, priority, ensemble)
     #[arg(long, value_name = "NAME", default_value = "equal", requires = "application")]
     pub scheme: String,
-    /// The rate before the aggregation point's first report
+    /// The flow's rate before the first report
     #[arg(long, value_name = "RATE", default_value = "500kbit", requires = "application")]
     pub first_rate: Rate,
-    /// The highest sending rate, whatever is reported
+    /// The flow's maximum rate, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit", requires = "application")]
     pub max_rate: Rate,
 }
@@ -142,7 +142,8 @@ pub(crate) struct ConnectArgs {
     /// A second controller, which sends data that the first one may not send
     #[arg(long, value_name = "NAME", value_parser = controller, conflicts_with = "application")]
     pub second: Option<weir_control::Config>,
-    /// The address and port of this end, as in the applications of its aggregation point [default: any]
+    /// The address and port of this end; the application's `local` and `local_ports` at its aggregation point must include them
+    /// [default: any]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub at: Option<SocketAddr>,
     /// The longest wait for the other host's first answer, and its longest silence later
