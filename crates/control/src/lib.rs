@@ -203,21 +203,21 @@ controllers! {
     NewReno(newreno::NewReno) = "newreno" ("NewReno") | "reno": "Additive increase, multiplicative decrease (RFC 5681, RFC 6582), as Linux tcp_reno";
     Cubic(cubic::Cubic) = "cubic" ("CUBIC"): "CUBIC (RFC 9438) with HyStart, in the integers of Linux tcp_cubic";
     Bbr(bbr::Bbr) = "bbr" ("BBR"): "BBR version 1: a model of the path's rate and RTT, in the integers of Linux tcp_bbr";
-    Dctcp(dctcp::Dctcp) = "dctcp" ("DCTCP"): "DCTCP (RFC 8257): reduces by the share of marks, in the integers of Linux tcp_dctcp";
+    Dctcp(dctcp::Dctcp) = "dctcp" ("DCTCP"): "DCTCP (RFC 8257): reduces its window by the share of marked segments; in the integers of Linux tcp_dctcp";
     Prague(prague::Prague) = "prague" ("Prague"): "TCP Prague (draft-briscoe-iccrg-prague-congestion-control): DCTCP for L4S";
     Htcp(htcp::Htcp) = "htcp" ("H-TCP"): "H-TCP (draft-leith-tcp-htcp-06), in the integers of Linux tcp_htcp";
-    Vegas(vegas::Vegas) = "vegas" ("Vegas"): "TCP Vegas: a few segments in the queue, by the RTT; in the integers of Linux tcp_vegas";
-    Nice(nice::Nice) = "nice" ("Nice"): "TCP Nice: Vegas that halves its window for delay, down to two segments each 96 round trips";
-    LowPriority(low_priority::LowPriority) = "lp" ("TCP-LP"): "TCP-LP: halves its window for one-way delay, as Linux tcp_lp or as its article";
-    Ledbat(ledbat::Ledbat) = "ledbat" ("LEDBAT"): "LEDBAT (RFC 6817): steers the one-way queuing delay to a target";
-    Westwood(westwood::Westwood) = "westwood" ("Westwood+"): "TCP Westwood+: after a loss the window is what the path carried; in the integers of Linux tcp_westwood";
-    WestwoodLp(westwood_lp::WestwoodLp) = "westwood-lp" ("Westwood-LP"): "TCP Westwood-LP: Westwood+ that comes down as soon as a few segments wait";
-    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" ("LEDBAT++") | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the RTT's queuing delay to a target, with slowdowns";
-    AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat" ("Apple LEDBAT"): "Apple's LEDBAT: Reno up to LEDBAT's target, an eighth less beyond it";
-    Cdg(cdg::Cdg) = "cdg" ("CDG"): "CDG: comes down when the delay rises, by its gradient; in the integers of Linux tcp_cdg";
-    Ctcp(ctcp::Ctcp) = "ctcp" ("Circuit TCP"): "Circuit TCP: a fixed window that fits a reserved circuit, whatever is lost; without a circuit H-TCP";
-    Yield(yielding::Yield) = "yield" ("Yield"): "Yield: gives way by the trend of the one-way delay, most to cross-traffic";
-    Copa(copa::Copa) = "copa" ("Copa"): "Copa: a few packets in the queue, by the delay, whatever is lost; as the GNAT report or NSDI 2018 has it";
+    Vegas(vegas::Vegas) = "vegas" ("Vegas"): "TCP Vegas: keeps a few segments in the queue, estimated from the RTT; in the integers of Linux tcp_vegas";
+    Nice(nice::Nice) = "nice" ("Nice"): "TCP Nice: Vegas that halves its window when the RTT is high, to as little as two segments in 96 round trips";
+    LowPriority(low_priority::LowPriority) = "lp" ("TCP-LP"): "TCP-LP: halves its window when the one-way delay is high; as Linux tcp_lp or as its article";
+    Ledbat(ledbat::Ledbat) = "ledbat" ("LEDBAT"): "LEDBAT (RFC 6817): keeps the one-way queuing delay at a target";
+    Westwood(westwood::Westwood) = "westwood" ("Westwood+"): "TCP Westwood+: after a loss the window is the estimated BDP; in the integers of Linux tcp_westwood";
+    WestwoodLp(westwood_lp::WestwoodLp) = "westwood-lp" ("Westwood-LP"): "TCP Westwood-LP: Westwood+ that reduces its window as soon as a few segments are queued";
+    LedbatPlusPlus(ledbat_plus_plus::LedbatPlusPlus) = "ledbat-plus-plus" ("LEDBAT++") | "ledbat++": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): keeps the RTT's queuing delay at a target, with periodic slowdowns";
+    AppleLedbat(apple_ledbat::AppleLedbat) = "apple-ledbat" ("Apple LEDBAT"): "Apple's LEDBAT: Reno up to a target delay; above it, reduces its window by an eighth";
+    Cdg(cdg::Cdg) = "cdg" ("CDG"): "CDG: reduces its window when the delay rises, by the delay's gradient; in the integers of Linux tcp_cdg";
+    Ctcp(ctcp::Ctcp) = "ctcp" ("Circuit TCP"): "Circuit TCP: a fixed window for a reserved circuit, without a response to losses; H-TCP without a circuit";
+    Yield(yielding::Yield) = "yield" ("Yield"): "Yield: reduces its window by the trend of the one-way delay, most when cross-traffic makes it rise";
+    Copa(copa::Copa) = "copa" ("Copa"): "Copa: keeps a few packets in the queue, controlled by the delay, and ignores losses; as in the GNAT report or NSDI 2018";
 }
 
 #[cfg(test)]

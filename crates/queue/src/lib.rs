@@ -315,18 +315,18 @@ macro_rules! queues {
 }
 
 queues! {
-    TailDrop(tail_drop::TailDrop) = "tail-drop" ("tail drop") | "fifo" | "droptail": "First in, first out; what does not fit is dropped";
+    TailDrop(tail_drop::TailDrop) = "tail-drop" ("tail drop") | "fifo" | "droptail": "First in, first out; packets that do not fit are dropped";
     Pie(pie::Pie) = "pie" ("PIE"): "Proportional integral controller enhanced (RFC 8033), with the defaults of Linux sch_pie";
-    Step(step::Step) = "step": "First in, first out; marks above a threshold (RFC 8257 section 4.1; the step of L4S)";
+    Step(step::Step) = "step": "First in, first out; packets above a threshold are marked (RFC 8257 section 4.1; the step of L4S)";
     Codel(codel::Codel) = "codel" ("CoDel"): "Controlled delay (RFC 8289), with the defaults of Linux sch_codel";
-    FqCodel(fq_codel::FqCodel) = "fq-codel" ("FQ-CoDel") | "fq_codel": "Flow queueing, a CoDel for each flow (RFC 8290), with the defaults of Linux sch_fq_codel";
-    FqPie(fq_pie::FqPie) = "fq-pie" ("FQ-PIE") | "fq_pie": "Flow queueing, a PIE for each flow, with the defaults of Linux sch_fq_pie";
-    Pi2(pi2::Pi2) = "pi2" ("PI2"): "PI with its probability squared for classic and linear for scalable packets (CoNEXT 2016)";
+    FqCodel(fq_codel::FqCodel) = "fq-codel" ("FQ-CoDel") | "fq_codel": "Flow queueing with a CoDel for each flow (RFC 8290), with the defaults of Linux sch_fq_codel";
+    FqPie(fq_pie::FqPie) = "fq-pie" ("FQ-PIE") | "fq_pie": "Flow queueing with a PIE for each flow, with the defaults of Linux sch_fq_pie";
+    Pi2(pi2::Pi2) = "pi2" ("PI2"): "PI controller whose probability is squared for classic packets and linear for scalable ones (CoNEXT 2016)";
     DualPi2(dualpi2::DualPi2) = "dualpi2" ("DualPI2"): "Coupled dual queue for L4S and classic traffic (RFC 9332), with the defaults of Linux sch_dualpi2";
-    Red(red::Red) = "red" ("RED"): "Random early detection (Floyd and Jacobson 1993), gentle";
-    AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" ("Adaptive RED") | "ared": "RED that finds its own parameters (Floyd, Gummadi and Shenker 2001)";
-    StrictPriority(strict_priority::StrictPriority) = "strict-priority" ("strict priority") | "prio": "Queues in bands, the first that holds a packet served first";
-    Tbf(tbf::Tbf) = "tbf" ("TBF"): "Token bucket filter: a shaper with a rate, a burst and perhaps a peak rate (Linux sch_tbf)";
+    Red(red::Red) = "red" ("RED"): "Random early detection (Floyd and Jacobson 1993), gentle by default";
+    AdaptiveRed(adaptive_red::AdaptiveRed) = "adaptive-red" ("Adaptive RED") | "ared": "RED that derives its thresholds from the link and adapts its marking probability (Floyd, Gummadi and Shenker 2001)";
+    StrictPriority(strict_priority::StrictPriority) = "strict-priority" ("strict priority") | "prio": "Bands with a queue each; the first band that can send is served (Linux sch_prio)";
+    Tbf(tbf::Tbf) = "tbf" ("TBF"): "Token bucket filter: a shaper with a rate, a burst and optionally a peak rate (Linux sch_tbf)";
     Htb(htb::Htb) = "htb" ("HTB"): "Hierarchical token bucket: a shaper with classes that borrow from each other (Linux sch_htb)";
-    Drr(drr::Drr) = "drr" ("DRR"): "Queues in bands that take turns by deficit round robin (Shreedhar and Varghese 1995)";
+    Drr(drr::Drr) = "drr" ("DRR"): "Bands with a queue each, served by deficit round robin (Shreedhar and Varghese 1995)";
 }

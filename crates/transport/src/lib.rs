@@ -115,13 +115,13 @@ macro_rules! transports {
 }
 
 transports! {
-    Tcp(tcp) = "tcp" ("TCP"): "TCP as Linux runs it; live, the kernel's own";
-    Udp(udp) = "udp" ("UDP"): "datagrams, with no congestion control";
-    CpUdp(cp_udp) = "cp-udp" ("CP-UDP"): "datagrams with a header that aggregation points read, with no congestion control";
-    Tfrc(tfrc) = "tfrc" ("TFRC"): "a stream without retransmissions at TFRC's rate (RFC 5348)";
-    Rap(rap) = "rap" ("RAP"): "a stream without retransmissions at RAP's rate (Rejaie, Handley and Estrin 1999)";
-    Rudp(rudp) = "rudp" ("CP-RUDP"): "a reliable stream at the rate that aggregation points report (CP-RUDP)";
-    Sliq(sliq) = "sliq" ("SLIQ"): "streams and datagrams over lossy paths, each with its own reliability (the GNAT report)";
+    Tcp(tcp) = "tcp" ("TCP"): "TCP as Linux implements it; on the live engine, the kernel's own";
+    Udp(udp) = "udp" ("UDP"): "Datagrams without congestion control";
+    CpUdp(cp_udp) = "cp-udp" ("CP-UDP"): "Datagrams without congestion control, with a header that aggregation points read";
+    Tfrc(tfrc) = "tfrc" ("TFRC"): "A stream at TFRC's rate, without retransmissions (RFC 5348)";
+    Rap(rap) = "rap" ("RAP"): "A stream at RAP's rate, without retransmissions (Rejaie, Handley and Estrin 1999)";
+    Rudp(rudp) = "rudp" ("CP-RUDP"): "A reliable stream at the rate that aggregation points report (CP-RUDP)";
+    Sliq(sliq) = "sliq" ("SLIQ"): "Streams and datagrams over lossy paths, each with a reliability of its own (the GNAT report)";
 }
 
 impl Config {

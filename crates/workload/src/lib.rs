@@ -245,17 +245,17 @@ macro_rules! workloads {
 }
 
 workloads! {
-    Bulk(bulk) = "bulk": "TCP that always has data to send";
-    Transfer(transfer) = "transfer": "TCP that sends a given number of bytes and closes";
-    Web(web) = "web": "short TCP flows that arrive at random, each a connection of its own";
-    Requests(requests) = "requests": "requests and answers over TCP, with time to think in between";
-    Http(http) = "http": "one resource over HTTP: the receiving host asks for it, and closes when it has it";
-    Udp(udp) = "udp": "UDP at a constant rate, deaf to congestion";
-    OnOff(onoff) = "onoff" | "on-off": "UDP at a constant rate that is on for a while and off for a while";
-    Frames(frames) = "frames": "media frames over UDP, each of several packets with a deadline";
-    Ping(ping) = "ping": "echo requests over UDP: round-trip time and loss over time";
-    Ensembles(ensembles) = "ensembles": "frames of several streams that are captured at one instant and belong together";
-    Command(command) = "command": "any command inside a host (live only)";
+    Bulk(bulk) = "bulk": "A stream that always has data to send";
+    Transfer(transfer) = "transfer": "A stream that sends a given number of bytes and closes";
+    Web(web) = "web": "Short flows that arrive at random, each a connection of its own";
+    Requests(requests) = "requests": "Requests and answers over a connection, with think times in between";
+    Http(http) = "http": "One resource over HTTP: the receiving host requests it, and closes when it has the whole answer";
+    Udp(udp) = "udp": "Datagrams at a constant rate";
+    OnOff(onoff) = "onoff" | "on-off": "Datagrams at a constant rate during on-times, and none during off-times";
+    Frames(frames) = "frames": "Media frames in datagrams, several to a frame, with a deadline for each frame";
+    Ping(ping) = "ping": "Echo requests in datagrams, which measure round-trip times and losses";
+    Ensembles(ensembles) = "ensembles": "Frames of several flows that are captured at one instant and belong together";
+    Command(command) = "command": "Any command inside a host (live only)";
 }
 
 impl Config {

@@ -16,7 +16,7 @@ use weir_base::{Span, Time};
 weir_base::registry! {
     /// Estimators that an application can name.
     pub enum Config: "estimator" {
-        Tfrc(tfrc::Config) = "tfrc": "Equation-based: loss event rate and round trip time (RFC 5348; section 4.2.1)";
+        Tfrc(tfrc::Config) = "tfrc": "Equation-based, from loss event rate and round trip time (RFC 5348; section 4.2.1)";
         Rap(rap::Config) = "rap": "Additive increase, multiplicative decrease of a rate (Rejaie 1999; section 4.2.2)";
     }
 }

@@ -21,10 +21,10 @@ weir_base::registry! {
     /// Schemes that an application can name.
     pub enum Config: "scheme" {
         Equal(equal::Config) = "equal": "One flowshare each, at most an equal part of a cap (section 3.3.2)";
-        Weighted(weighted::Config) = "weighted": "In proportion to weights that the flows give themselves";
-        Frames(frames::Config) = "frames": "In proportion to the sizes of the present frames (equation 6.1)";
-        Priority(priority::Config) = "priority": "A floor for each flow, all else for flows that are urgent (section 3.3.2)";
-        Ensemble(ensemble::Config) = "ensemble": "In proportion to what each has left of its frame, so that all end together";
+        Weighted(weighted::Config) = "weighted": "In proportion to the flows' weights";
+        Frames(frames::Config) = "frames": "In proportion to the sizes of the flows' present frames (equation 6.1)";
+        Priority(priority::Config) = "priority": "A floor for each flow, and the rest for the urgent flows (section 3.3.2)";
+        Ensemble(ensemble::Config) = "ensemble": "In proportion to the bytes left of each flow's frame, so that all frames end together";
     }
 }
 
