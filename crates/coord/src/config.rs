@@ -234,7 +234,7 @@ impl Application {
         for (name, prefixes) in [("local", &self.local), ("remote", &self.remote)] {
             if prefixes.is_empty() {
                 let help = "name at least one prefix such as \"10.1.0.0/16\"";
-                return wrong(format!("`{name}` is empty, so no packet is ever the application's"), help);
+                return wrong(format!("`{name}` is empty, so no packet belongs to the application"), help);
             }
         }
         let ranges = match &self.estimator {
@@ -333,11 +333,11 @@ filter = { enabled = false }
         );
         assert_eq!(
             error("\"9000-9100\"", "\"9100-9000\""),
-            "line 9, column 15: \"9100-9000\" is no range of ports; write 9000 or \"9000-9100\""
+            "line 9, column 15: \"9100-9000\" is not a range of ports; write 9000 or \"9000-9100\""
         );
         assert_eq!(
             error("[\"10.1.0.0/16\"]", "[]"),
-            "application `array`: `local` is empty, so no packet is ever the application's; name at least one prefix \
+            "application `array`: `local` is empty, so no packet belongs to the application; name at least one prefix \
              such as \"10.1.0.0/16\""
         );
         assert!(error("\"2 s\"", "\"0 s\"").contains("`flow_lifetime` is zero"));

@@ -110,7 +110,7 @@ impl fmt::Display for Ports {
 impl FromStr for Ports {
     type Err = String;
     fn from_str(text: &str) -> Result<Ports, String> {
-        let wrong = || format!("\"{text}\" is no range of ports; write 9000 or \"9000-9100\"");
+        let wrong = || format!("\"{text}\" is not a range of ports; write 9000 or \"9000-9100\"");
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let port = |digits: &str| digits.trim().parse::<u16>().map_err(|_| wrong());
         let (first, last) = (port(first)?, port(last)?);

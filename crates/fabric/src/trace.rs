@@ -189,7 +189,7 @@ fn parse_opportunities<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Res
             return wrong(number, format!("\"{}\" is not a whole number of milliseconds", shown(line)));
         };
         if at.last().is_some_and(|last| ms < *last) {
-            return wrong(number, format!("{ms} ms comes after a later time"));
+            return wrong(number, format!("{ms} ms follows a later time"));
         }
         if u64::from(ms) * MILLISECOND > LONGEST.as_nanos() {
             return wrong(number, format!("{ms} ms is beyond the longest run, 720 h"));
@@ -197,7 +197,7 @@ fn parse_opportunities<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Res
         at.push(ms);
     }
     if at.last().is_none_or(|last| *last == 0) {
-        return unfit("the trace lasts no time: its last line is its length in milliseconds");
+        return unfit("the trace has a length of 0: its last line is its length in milliseconds");
     }
     Ok(Trace(Shape::Opportunities(Opportunities { at })))
 }
@@ -239,7 +239,7 @@ fn parse_steps<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trac
         match steps.last() {
             None if from != 0 => return wrong(number, "the first line must be at 0 seconds"),
             Some(last) if from <= last.from => {
-                return wrong(number, format!("{time} s does not come after the time before it"));
+                return wrong(number, format!("{time} s is not later than the time before it"));
             }
             Some(last) => total += u128::from(last.rate) * u128::from(from - last.from),
             None => {}
@@ -253,10 +253,10 @@ fn parse_steps<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trac
         [.., before, last] => last.from - before.from,
         _ => Span::from_secs(1).as_nanos(),
     };
-    let Some(last) = steps.last() else { return unfit("the trace has a heading and nothing below it") };
+    let Some(last) = steps.last() else { return unfit("the trace has a heading but no lines below it") };
     total += u128::from(last.rate) * u128::from(last_long);
     if total == 0 {
-        return unfit("the trace never lets anything through: all its rates are 0");
+        return unfit("no packet ever passes the trace: all its rates are 0");
     }
     let length = last.from + last_long;
     Ok(Trace(Shape::Steps(Steps { steps, length, total })))
@@ -439,17 +439,20 @@ mod tests {
     fn what_is_not_a_trace_says_where_and_why() {
         let error = |text: &str| Trace::parse(text).unwrap_err().to_string();
         assert_eq!(error(""), "the trace is empty");
-        assert_eq!(error("0\n0\n"), "the trace lasts no time: its last line is its length in milliseconds");
-        assert_eq!(error("1\n\n3\n2\n"), "line 4: 2 ms comes after a later time");
+        assert_eq!(
+            error("0\n0\n"),
+            "the trace has a length of 0: its last line is its length in milliseconds"
+        );
+        assert_eq!(error("1\n\n3\n2\n"), "line 4: 2 ms follows a later time");
         assert_eq!(error("1\n-2\n"), "line 2: \"-2\" is not a whole number of milliseconds");
         assert_eq!(error("1\n2.5\n"), "line 2: \"2.5\" is not a whole number of milliseconds");
         assert_eq!(error("4294967295\n"), "line 1: 4294967295 ms is beyond the longest run, 720 h");
         assert_eq!(error("0,1 Mbps\n"), "line 1: \"Mbps\" is not a unit of rate");
         assert_eq!(error("1,5\n"), "line 1: the first line must be at 0 seconds");
-        assert_eq!(error("0,5\n1,5\n1,6"), "line 3: 1 s does not come after the time before it");
+        assert_eq!(error("0,5\n1,5\n1,6"), "line 3: 1 s is not later than the time before it");
         assert_eq!(error("0,5\n1\n"), "line 2: \"1\" is not a time in seconds, a comma and a rate");
-        assert_eq!(error("seconds,rate\n"), "the trace has a heading and nothing below it");
-        assert_eq!(error("0,0\n1,0\n"), "the trace never lets anything through: all its rates are 0");
+        assert_eq!(error("seconds,rate\n"), "the trace has a heading but no lines below it");
+        assert_eq!(error("0,0\n1,0\n"), "no packet ever passes the trace: all its rates are 0");
         assert_eq!(error("0,2000 Gbit/s\n"), "line 1: 2000 Gbit/s is faster than any link");
     }
 }

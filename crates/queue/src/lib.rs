@@ -137,7 +137,7 @@ trait Parameters {
     }
     /// Why a discipline with these parameters cannot change to `next` at run time; `None` if it can.
     fn change_fault(&self, next: &Config) -> Option<String> {
-        Some(format!("a queue `{}` keeps its parameters; those of `tbf` and `htb` can change", next.name()))
+        Some(format!("the parameters of `{}` cannot change; only those of `tbf` and `htb` can", next.name()))
     }
 }
 

@@ -83,7 +83,7 @@ impl FromStr for Limit {
             return Err(wrong("a limit cannot be negative".into()));
         }
         let positive = |limit: Limit, zero: bool| {
-            if zero { Err(wrong("a limit of nothing holds no packet".into())) } else { Ok(limit) }
+            if zero { Err(wrong("a queue with a limit of 0 holds no packet".into())) } else { Ok(limit) }
         };
         match unit {
             "packet" | "packets" | "p" => {

@@ -116,12 +116,12 @@ impl<'de> Deserialize<'de> for Config {
         if let Limit::Packets(_) | Limit::Bdp(_) = config.limit {
             let limit = config.limit;
             return Err(D::Error::custom(format!(
-                "a token bucket filter counts no {limit}; write a size such as \"64 KiB\", or a time such as \"50 ms\""
+                "a token bucket filter cannot have a limit of {limit}; write a size such as \"64 KiB\", or a time such as \"50 ms\""
             )));
         }
         if config.timer.is_some_and(|tick| tick.is_zero()) {
             return Err(D::Error::custom(
-                "a timer without a tick wakes nobody; write timer = \"4 ms\", or leave it out",
+                "a timer with a tick of 0 s cannot run; write timer = \"4 ms\", or leave it out",
             ));
         }
         let rate = LinuxRate::new(config.rate);

@@ -79,8 +79,8 @@ impl Parameters for Config {
         let fault =
             |key, message: &str, help: &str| Some(Fault { key, message: message.into(), help: help.into() });
         if !placed {
-            let help = "write links = [..] with the links that lead to the other one and come from it: [\"down\", \"up\"]";
-            return fault("links", "an aggregation point has to know which links are the path's", help);
+            let help = "write links = [..] with the links to and from the other aggregation point: [\"down\", \"up\"]";
+            return fault("links", "an aggregation point needs to know which links belong to the path", help);
         }
         if self.application.is_empty() {
             let help = "write application = [{ id = 1 }], and transport = { kind = \"rudp\", application = 1 } in the traffic";
@@ -189,7 +189,9 @@ mod tests {
     #[test]
     fn what_it_cannot_do_is_told_before_a_run() {
         assert_eq!(fault(r#"{ "application": [{ "id": 1 }, { "id": 2 }] }"#, true), "none");
-        assert!(fault(r#"{ "application": [{ "id": 1 }] }"#, false).contains("which links are the path's"));
+        assert!(
+            fault(r#"{ "application": [{ "id": 1 }] }"#, false).contains("which links belong to the path")
+        );
         assert!(fault("{}", true).contains("without applications"));
         assert!(
             fault(r#"{ "application": [{ "id": 1 }, { "id": 1 }] }"#, true).contains("both have the id 1")

@@ -37,7 +37,7 @@ impl Default for Config {
 fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
     match Rate::deserialize(deserializer)? {
         rate if rate.bits_per_sec() == 0 => {
-            Err(D::Error::custom("at a rate of nothing no packet passes; write at least 1 bit/s"))
+            Err(D::Error::custom("with a rate of 0 no packet passes; write at least 1 bit/s"))
         }
         rate => Ok(rate),
     }

@@ -31,7 +31,7 @@ impl Fault {
 /// Checks a rate: above zero, and at most `FASTEST`.
 pub(crate) fn rate(key: &'static str, rate: Rate) -> Option<Fault> {
     if rate.bits_per_sec() == 0 {
-        Some(Fault::new(key, "a rate of nothing sends nothing", "write a rate above 0 bit/s"))
+        Some(Fault::new(key, "a rate of 0 sends nothing", "write a rate above 0 bit/s"))
     } else if rate > FASTEST {
         Some(Fault::new(key, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s"))
     } else {

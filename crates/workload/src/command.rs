@@ -59,12 +59,12 @@ impl Parameters for Config {
         for (key, text) in [("run", Some(&self.run)), ("peer", self.peer.as_ref())] {
             let Some(text) = text else { continue };
             if text.contains('\0') {
-                faults.push(Fault::new(key, "a command cannot hold a NUL character", "take it out"));
+                faults.push(Fault::new(key, "a command cannot contain a NUL character", "remove it"));
             }
             for word in braced(text).filter(|word| !PLACEHOLDERS.contains(word)) {
                 // A shell has braces of its own; only a probable misspelling of a placeholder is refused.
                 if let Some(meant) = PLACEHOLDERS.into_iter().find(|known| one_slip_apart(word, known)) {
-                    let message = format!("nothing is called {{{word}}}");
+                    let message = format!("there is no placeholder {{{word}}}");
                     faults.push(Fault::new(key, message, format!("did you mean {{{meant}}}?")));
                 }
             }

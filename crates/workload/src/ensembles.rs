@@ -86,14 +86,14 @@ impl Parameters for Config {
     fn faults(&self, _: Bytes) -> Vec<Fault> {
         let mut faults: Vec<Fault> = checks::size("size", "a frame", self.size).into_iter().collect();
         if !self.pattern.chars().all(|c| c == 'M' || c == 'm') {
-            let message = format!("\"{}\" is no pattern of large and small frames", self.pattern);
+            let message = format!("\"{}\" is not a pattern of large and small frames", self.pattern);
             faults.push(Fault::new(
                 "pattern",
                 message,
                 "write M for a large frame and m for a small one: \"MMmmmm\"",
             ));
         } else if self.pattern.chars().any(|c| c == 'm') && !self.pattern.contains('M') {
-            let message = "all frames of the pattern are small ones, so nothing keeps the mean";
+            let message = "all frames of the pattern are small, so their mean is below the size";
             faults.push(Fault::new("pattern", message, "write at least one M: \"Mmmmmm\""));
         }
         if !(0.0..1.0).contains(&self.dispersion) {

@@ -159,7 +159,7 @@ impl Parameters for Config {
         if !self.pattern.is_empty()
             && (self.pattern.iter().any(|part| *part < 0.0) || !(sum > 0.0 && sum.is_finite()))
         {
-            let message = "the pattern's frames add up to nothing";
+            let message = "the sizes of a pattern must be at least 0, and one above 0";
             faults.push(Fault::new("pattern", message, "write sizes relative to each other: [4, 1, 1, 1]"));
         }
         if faults.is_empty() && self.pace > due(self.fps, 1) {
@@ -167,7 +167,7 @@ impl Parameters for Config {
             faults.push(Fault::new("pace", message, format!("write at most {}", due(self.fps, 1))));
         }
         if faults.is_empty() && self.largest() / self.room(HEADERS) as f64 > MOST_PARTS as f64 {
-            let message = "a frame is more packets than its header can number".to_string();
+            let message = "a frame consists of more packets than its header can number".to_string();
             let help =
                 format!("make frames smaller, or packets larger: at most {MOST_PARTS} packets a frame");
             faults.push(Fault::new("size", message, help));

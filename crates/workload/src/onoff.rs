@@ -64,8 +64,8 @@ impl Parameters for Config {
         let least = Span::from_millis(1);
         [
             checks::rate("rate", self.rate),
-            checks::span("on", "the time that it is on", self.on, least),
-            checks::span("off", "the time that it is off", self.off, Span::ZERO),
+            checks::span("on", "an on-time", self.on, least),
+            checks::span("off", "an off-time", self.off, Span::ZERO),
             checks::packet("packet", self.packet, Bytes::ZERO, mtu),
         ]
         .into_iter()

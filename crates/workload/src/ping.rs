@@ -47,7 +47,7 @@ impl Parameters for Config {
     }
     fn faults(&self, mtu: Bytes) -> Vec<Fault> {
         let interval = checks::span("interval", "the time between two requests", self.interval, SHORTEST);
-        let timeout = checks::span("timeout", "the wait for an answer", self.timeout, Span::from_millis(1));
+        let timeout = checks::span("timeout", "a timeout", self.timeout, Span::from_millis(1));
         let packet = checks::packet("packet", self.packet, Bytes::new(PART_HEADER as u64), mtu);
         interval.into_iter().chain(timeout).chain(packet).collect()
     }

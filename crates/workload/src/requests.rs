@@ -50,7 +50,7 @@ impl Parameters for Config {
     fn faults(&self, _: Bytes) -> Vec<Fault> {
         let mut faults = self.request.faults("request", "a request");
         faults.extend(self.response.faults("response", "a response"));
-        faults.extend(checks::span("think", "the client's thinking", self.think, Span::ZERO));
+        faults.extend(checks::span("think", "a think time", self.think, Span::ZERO));
         faults
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {

@@ -112,7 +112,7 @@ impl Sizes {
                     faults.push(Fault::new(key, message, "write a number from 0.1 to 100, for example 1.2"));
                 }
                 if mean >= cap {
-                    let message = format!("a mean of {mean} does not lie below the cap of {cap}");
+                    let message = format!("a mean of {mean} is not below the cap of {cap}");
                     faults.push(Fault::new(key, message, "raise the cap, or lower the mean"));
                 }
                 faults
@@ -124,7 +124,7 @@ impl Sizes {
                 let bad = |one: &Listed| !(one.weight >= 0.0 && one.weight.is_finite());
                 if sizes.iter().any(bad) || !(weights > 0.0 && weights.is_finite()) {
                     let help = "write [{ size = \"1 kB\", weight = 9 }, { size = \"1 MB\", weight = 1 }]";
-                    faults.push(Fault::new(key, "the weights of the sizes add up to nothing", help));
+                    faults.push(Fault::new(key, "weights must be at least 0, and one above 0", help));
                 }
                 faults
             }
@@ -205,12 +205,12 @@ impl JsonSchema for Sizes {
             size,
             { "type": "object", "additionalProperties": false, "required": ["shape", "mean", "cap"], "properties": {
                 "shape": { "type": "number", "description": "Shape of the Pareto distribution." },
-                "mean": { "type": "string", "description": "The mean size, the cap counted in." },
+                "mean": { "type": "string", "description": "The mean size, with the cap's effect included." },
                 "cap": { "type": "string", "description": "The largest size." } } },
             { "type": "array", "items": { "type": "object", "additionalProperties": false,
                 "required": ["size", "weight"], "properties": {
                     "size": { "type": "string", "description": "A size." },
-                    "weight": { "type": "number", "description": "How often it comes beside the others." } } } }
+                    "weight": { "type": "number", "description": "Frequency of the size relative to the others." } } } }
         ] })
     }
 }

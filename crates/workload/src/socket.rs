@@ -25,7 +25,7 @@ pub struct Trouble {
 impl Trouble {
     /// An operation that the socket's transport does not support.
     pub fn unsupported(what: &'static str) -> Trouble {
-        Trouble { what, why: "its transport does not know how".into() }
+        Trouble { what, why: "its transport does not support this".into() }
     }
 }
 

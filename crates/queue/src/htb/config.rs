@@ -39,7 +39,7 @@ impl crate::Parameters for Config {
             let (name, old) = (&class.name, old.get(class.name.as_str())?);
             if old.parent != class.parent {
                 return Some(format!(
-                    "the class `{name}` cannot get another parent; give the new one another name"
+                    "the class `{name}` cannot change its parent; give the new class another name"
                 ));
             }
             (old.queue != class.queue).then(|| format!("the queue of the class `{name}` cannot change"))

@@ -141,7 +141,7 @@ fn a_queue_within_decides_what_is_dropped_and_in_which_order() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
-    assert!(refused(r#"{ "limit": "100 packets" }"#).contains("counts no 100 packets"));
+    assert!(refused(r#"{ "limit": "100 packets" }"#).contains("cannot have a limit of 100 packets"));
     assert!(refused(r#"{ "peakrate": "10 Mbit/s" }"#).contains("is not above the rate of 10 Mbit/s"));
     assert!(refused(r#"{ "rate": "7 bit/s" }"#).contains("at least 8 bit/s"));
     assert!(refused(r#"{ "burst": "63 B" }"#).contains("write 64 B to 1 GiB"));

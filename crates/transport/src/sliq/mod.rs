@@ -246,7 +246,7 @@ fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters
             due::LONGEST
         ))),
         (DeliveryName::ArqFec, Some(_)) | (_, None) => Ok(stream),
-        (_, Some(_)) => Err(D::Error::custom("a deadline means nothing without delivery = \"arq-fec\"")),
+        (_, Some(_)) => Err(D::Error::custom("a deadline has no effect without delivery = \"arq-fec\"")),
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
         );
         for (text, told) in [
             (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
-            (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "means nothing without"),
+            (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "has no effect without"),
             (
                 r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "61 s" } }"#,
                 "write up to 60 s",

@@ -134,7 +134,7 @@ fn what_a_socket_cannot_do_is_told_and_ends_the_flow() {
     sockets.0[0][0].open = true;
     bulk.on_socket(0, End::Sender, at(20), &mut sockets, &mut tell);
     let why = Trouble::unsupported("write a stream");
-    assert_eq!(why.to_string(), "cannot write a stream: its transport does not know how");
+    assert_eq!(why.to_string(), "cannot write a stream: its transport does not support this");
     assert_eq!(told, [Notice::Started, Notice::Opened, Notice::Failed(why)]);
     assert_eq!(bulk.wake(0), Time::NEVER);
 }
