@@ -1,49 +1,52 @@
-# Two targets are all that a fresh machine needs: `make demo` and `make test`.
+# A fresh machine needs two targets only: `make demo` and `make test`.
 # CARGO_TARGET_DIR is honoured; WEIR is the binary that `make build` makes.
 
 CARGO   ?= cargo
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 WEIR    := $(TARGET)/release/weir
 PREFIX  ?= /usr/local
-# The controls of bpf/ are built in where what they are built with is there: asked when a recipe runs, after it was installed.
+# The kernel controls of bpf/ are built in if their build dependencies are installed. A recipe asks when it runs, after `need-build`.
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
 .PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement circuits reproduce bench scale sliq-speed same-values fuzz clean
 
-## demo: build, run the quickstart on the simulator and (where the machine allows it) live, write the report
+## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
 	$(WEIR) run labs/quickstart.toml --on sim --out results/quickstart --rerun
 ifneq ($(LIVE),)
 	$(WEIR) run labs/quickstart.toml --on sim,live --out results/quickstart
 else
-	@echo 'This machine gives us no network namespaces, so the demo ran on the simulator alone; `$(WEIR) doctor` says more.'
+	@echo 'This machine allows no network namespaces, so the demo ran on the simulator only; `$(WEIR) doctor` says more.'
 endif
 
 build: need-build
 	$(CARGO) build --release --locked -p weir $(FEATURES)
 
-## test: everything that CI needs
+## test: runs everything that CI runs
 test: need-test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
 	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
 	scripts/check-house
 
-## install: the binary and shell completions
+## install: installs the binary and its shell completions
 install: build
 	install -Dm755 $(WEIR) $(DESTDIR)$(PREFIX)/bin/weir
 	$(WEIR) completions bash | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weir
 	$(WEIR) completions zsh  | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weir
 	$(WEIR) completions fish | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weir.fish
 
-## accuracy: how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
+## accuracy: measures how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
 accuracy: build
 	scripts/accuracy
 
-## soak: what `make test` does a few times, as root: the kernel controls loaded, unloaded and killed a hundred times; two hundred commands under
-## them in storms of twenty, and two hundred that are killed at random points; result folders, live runs and circuits that are set up, killed two hundred times each;
-## a thousand classes of a shaper that come, change and go beside circuits with traffic; and ten thousand labs at random on the simulator
+## soak: repeats tests of `make test` many times (as root):
+##   - ten thousand random labs on the simulator
+##   - kernel controls loaded, unloaded and killed a hundred times
+##   - two hundred commands under kernel controls, in storms of twenty, and two hundred that are killed at random points
+##   - writers of result folders, set-ups of circuits and live runs, each killed two hundred times at random points
+##   - a thousand classes of a shaper, added, changed and removed beside circuits with traffic
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test random
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
@@ -53,24 +56,24 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test classes
 
-## kernel-cost: what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
+## kernel-cost: measures what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
 kernel-cost: need-build
 	scripts/kernel-cost
 
-## kernel-traces: connections of this machine's kernel, recorded for the differential test of the kernel controls (as root)
+## kernel-traces: records connections of this machine's kernel for the differential test of the kernel controls (as root)
 kernel-traces: build
 	scripts/kernel-traces $(WEIR)
 
-## agreement: simulator against live kernel TCP; writes docs/agreement.md
+## agreement: compares the simulator with live kernel TCP (idle, as root, 80 minutes or more); writes docs/agreement.md
 agreement: build
 	scripts/agreement $(WEIR)
 
-## circuits: `weir circuit send` over real shapers, with delay and without (idle, as root); writes docs/circuits-live.md
+## circuits: runs `weir circuit send` over the kernel's shapers, with delay and without (idle, as root); writes docs/circuits-live.md
 circuits: build
 	scripts/circuits $(WEIR)
 
-## reproduce: a study's claims against the simulator; writes docs/reproduced/STUDY.md. With ON=sim,live against real Linux too,
-## as far as there is time for it (idle, as root); writes docs/reproduced/STUDY-live.md
+## reproduce: judges a study's claims (STUDY=dualpi2) on the simulator; writes docs/reproduced/STUDY.md. With ON=sim,live also on real
+## Linux, with the runs that the study chooses for it (idle, as root); writes docs/reproduced/STUDY-live.md
 STUDY     ?= dualpi2
 ON        ?= sim
 LIVE_JOBS ?= 1
@@ -80,33 +83,33 @@ reproduce: build
 	mkdir -p docs/reproduced && rm -rf docs/reproduced/$(STUDY)$(FORM)
 	cp -r results/reproduce$(FORM)/documents/$(STUDY)$(FORM)* docs/reproduced/
 
-## bench: the simulator's speed on the labs in benches/; writes docs/speed.md
+## bench: measures the simulator's speed on the labs in benches/; writes docs/speed.md
 bench: build
 	scripts/bench $(WEIR)
 
-## same-values: whether this build computes what another one does (OLD=path/to/weir), lab by lab
+## same-values: checks, lab by lab, that this build computes the same values as another one (OLD=path/to/weir)
 same-values: build
 	$(CARGO) run --quiet --release --locked -p weir --example same_values -- $(OLD) $(WEIR)
 
-## fuzz: everything that is read from outside, a minute each; needs a nightly compiler and cargo-fuzz. `make test` replays
-## what it has found worth keeping (scripts/fuzz keep)
+## fuzz: fuzzes every parser of outside input for FUZZ_SECONDS each; needs a nightly compiler and cargo-fuzz. `make test` replays the
+## inputs that were kept (scripts/fuzz keep)
 FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)
 
-## sliq-speed: SLIQ over UDP beside quinn, on an idle machine, as root
+## sliq-speed: measures SLIQ over UDP beside quinn (idle, as root)
 sliq-speed: build
 	scripts/sliq-speed $(WEIR)
 
-## scale: what a tree of five thousand cells costs beside its cells, on an idle machine; writes docs/scale.md
+## scale: measures what a tree of five thousand cells costs in addition to its cells (idle); writes docs/scale.md
 scale: build
 	scripts/scale $(WEIR)
 
 clean:
 	rm -rf $(TARGET) results
 
-# What is missing is installed on Debian and Ubuntu as root, and named elsewhere.
-## deps: install the system packages that weir and its tests need (Debian, Ubuntu)
+# Missing packages are installed on Debian and Ubuntu as root, and named otherwise.
+## deps: installs the system packages that weir and its tests need
 deps: need-test
 
 .PHONY: need-build need-test

@@ -39,7 +39,7 @@ pub struct Config {
     pub hystart: bool,
     /// What HyStart measures.
     pub hystart_detect: Detect,
-    /// Most back-offs in a row while the delay does not fall; 0 means no limit.
+    /// Maximum number of successive back-offs while the delay does not fall; 0 means no limit.
     pub use_ineff: u32,
     /// Whether the reduction after a loss starts from the shadow window, the window that there would be without back-offs.
     pub use_shadow: bool,

@@ -31,7 +31,7 @@ pub struct Config {
     pub threshold: u32,
     /// The window is halved if a round trip has more such signs than the window divided by this; 0 counts as 1.
     pub fraction_divisor: u32,
-    /// Most round trips between pairs of segments when the window is below one segment: 96 are a window of 1/48.
+    /// Maximum number of round trips between pairs of segments while the window is below one segment: 96 are a window of 1/48.
     pub max_fwnd: u32,
     /// Width of the counter of signs in a round trip, 8 or 32 bits. With 8 bits, as in the module, a window of 512 segments or more is
     /// never halved.

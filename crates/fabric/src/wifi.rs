@@ -40,11 +40,11 @@ const MCS: [u64; 8] = [1, 2, 3, 4, 6, 8, 9, 10];
 pub struct Wifi {
     /// Other stations on the channel that always have something to send.
     pub stations: u32,
-    /// Duration of each of their transmissions, acknowledgement included.
+    /// Duration of each transmission of those stations, acknowledgement included.
     pub their_airtime: Span,
-    /// Most packets of an aggregate: a block acknowledgement has room for 64.
+    /// Maximum number of packets in an aggregate: a block acknowledgement has room for 64.
     pub max_packets: u32,
-    /// Most bytes of an aggregate: 802.11n's longest A-MPDU has 65535.
+    /// Maximum length of an aggregate in bytes: 802.11n's longest A-MPDU has 65535.
     pub max_bytes: u32,
     /// Longest airtime of an aggregate. Drivers keep it short: Linux's ath9k, to 4 ms.
     pub max_airtime: Span,

@@ -17,7 +17,7 @@ use weir_base::{Bytes, Packet, Random, Span, Time};
 pub struct Config {
     /// How much all buckets together hold.
     pub limit: Limit,
-    /// How many IP bytes all buckets together hold, a limit in addition to `limit`.
+    /// Maximum number of IP bytes in all buckets together, in addition to `limit`.
     pub memory_limit: Bytes,
     /// Number of buckets that flows are hashed into; 1 to 65536.
     #[serde(deserialize_with = "parameter::flows")]
@@ -34,7 +34,7 @@ pub struct Config {
     pub ecn: bool,
     /// Every ECN-capable packet with a longer sojourn than this is marked as it leaves. No such marking by default.
     pub ce_threshold: Option<Span>,
-    /// Most packets that the fattest bucket loses at once when the whole queue is full. It loses at most half of its bytes.
+    /// Maximum number of packets that are dropped at once from the fattest bucket when the whole queue is full, at most half of its bytes.
     pub drop_batch: u32,
 }
 

@@ -18,7 +18,7 @@ use weir_base::{Bytes, Packet, Random, Span, Time};
 pub struct Config {
     /// How much all buckets together hold.
     pub limit: Limit,
-    /// How many IP bytes all buckets together hold, a limit in addition to `limit`.
+    /// Maximum number of IP bytes in all buckets together, in addition to `limit`.
     pub memory_limit: Bytes,
     /// Number of buckets that flows are hashed into; 1 to 65536.
     #[serde(deserialize_with = "parameter::flows")]

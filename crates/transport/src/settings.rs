@@ -23,7 +23,7 @@ pub struct Settings {
     /// Whether acknowledgements are selective (RFC 2018).
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub sack: bool,
-    /// Least of the variance in the retransmission timeout (Linux `tcp_rto_min_us`).
+    /// Smallest variance term of the retransmission timeout (Linux `tcp_rto_min_us`).
     #[serde(default = "rto_min", skip_serializing_if = "is_rto_min")]
     pub rto_min: Span,
     /// Whether a duplicate acknowledgement lets a new segment go before recovery (RFC 3042).

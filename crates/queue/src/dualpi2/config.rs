@@ -18,7 +18,7 @@ pub struct Config {
     pub preset: Preset,
     /// How much both queues together hold.
     pub limit: Limit,
-    /// How many IP bytes both queues together hold, a limit in addition to `limit`. No such limit by default.
+    /// Maximum number of IP bytes in both queues together, in addition to `limit`. No such limit by default.
     pub memory_limit: Option<Bytes>,
     /// Target delay of the classic queue.
     pub target: Span,
@@ -47,7 +47,7 @@ pub struct Config {
     pub burst_window: Span,
     /// The step does not mark an L4S packet that found fewer packets than this in the L4S queue.
     pub min_qlen_step: u32,
-    /// p' gives no signals while fewer bytes are queued than this many packets of the MTU have.
+    /// p' gives no signals while fewer bytes are queued than in this many packets of the MTU.
     pub min_backlog: u32,
     /// Which packets go into the L4S queue.
     pub ecn_mask: Mask,

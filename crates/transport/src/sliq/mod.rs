@@ -81,7 +81,7 @@ pub struct Parameters {
     /// Whether packets begin with a UDP payload of 1,200 bytes, grow to the size that the path is found to carry, and shrink when it no
     /// longer carries that size (RFC 8899). By default packets are as long as the lab's links allow.
     pub search_mtu: bool,
-    /// Whether packet pairs measure the path's rate at the start of a connection; congestion windows then open to that rate.
+    /// When packet pairs measure the path's rate at the start of a connection; congestion windows then open to that rate.
     pub fast_start: FastStart,
 }
 
