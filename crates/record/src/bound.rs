@@ -35,7 +35,7 @@ impl FromStr for Bound {
             Some(number) if share.is_some() => Ok(Bound::Relative(number / 100.0)),
             Some(number) => Ok(Bound::Absolute(number)),
             None => Err(format!(
-                "`{text}` is no bound: give a number in the metric's unit, or a share such as 15%"
+                "`{text}` is not a bound: give a number in the metric's unit, or a share such as 15%"
             )),
         }
     }

@@ -166,7 +166,7 @@ fn exported_cells<'a>(batch: &'a Batch, row: usize, out: &mut Vec<Cell<'a>>) -> 
             Values::Histogram(bytes, ends) => {
                 let start = if row == 0 { 0 } else { ends[row - 1] };
                 let packed = PackedHistogram::from_bytes(&bytes[start..ends[row]])
-                    .ok_or("a histogram that is none")?;
+                    .ok_or("a histogram cannot be read")?;
                 histogram_cells(&packed.unpack(), out);
             }
         }

@@ -55,7 +55,7 @@ impl RunReader {
         match reader.runs() {
             None => Ok(reader),
             Some(runs) => {
-                let what = format!("records of {runs} runs, where those of one should be");
+                let what = format!("records of {runs} runs; expected those of one");
                 Err(RecordError::corrupt(&folder.join(MANIFEST), what))
             }
         }
@@ -104,7 +104,7 @@ impl RunReader {
         let rows = parse_guarded(bytes.into(), table, self.of, each)
             .map_err(|what| RecordError::corrupt(&path, what))?;
         if rows != entry.rows {
-            let what = format!("{rows} rows, {MANIFEST} says {}", entry.rows);
+            let what = format!("{rows} rows, but {MANIFEST} says {}", entry.rows);
             return Err(RecordError::corrupt(&path, what));
         }
         Ok(())
@@ -135,7 +135,7 @@ fn parse(
     let text = |error: ParquetError| error.to_string();
     let reader = SerializedFileReader::new(bytes).map_err(text)?;
     if *reader.metadata().file_metadata().schema() != *schema(table.name(), &columns) {
-        return Err("its columns are not those of this weir".into());
+        return Err("its columns are not those of this build of weir".into());
     }
     let mut rows = 0;
     for group in 0..reader.num_row_groups() {
@@ -154,8 +154,8 @@ fn read_batch(group: &dyn RowGroupReader, columns: &[Column]) -> Result<Batch, S
     for (index, column) in columns.iter().enumerate() {
         let reader = group.get_column_reader(index).map_err(|e| e.to_string())?;
         let values = read_column(reader, column.kind, rows).map_err(|e| e.to_string())?;
-        batch.columns[index] =
-            values.ok_or_else(|| format!("column {} has not {rows} values of its type", column.name))?;
+        batch.columns[index] = values
+            .ok_or_else(|| format!("column {} does not have {rows} values of its type", column.name))?;
     }
     Ok(batch)
 }

@@ -63,7 +63,7 @@ pub fn read_shard(folder: &Path) -> Result<Vec<Gathered>, RecordError> {
 /// Reads all runs of the shard in this folder.
 pub(crate) fn runs_of(reader: &RunReader, folder: &Path) -> Result<Vec<Gathered>, RecordError> {
     let Some(count) = reader.runs() else {
-        return Err(RecordError::corrupt(folder, "records of one run, where those of several should be"));
+        return Err(RecordError::corrupt(folder, "records of one run; expected those of several"));
     };
     if count > MOST_RUNS {
         return Err(RecordError::corrupt(folder, format!("records of {count} runs: no shard has so many")));
@@ -81,7 +81,7 @@ pub(crate) fn runs_of(reader: &RunReader, folder: &Path) -> Result<Vec<Gathered>
 /// Gives each run its rows.
 fn split(rows: &Batch, table: Table, runs: &mut [Gathered]) -> Result<(), String> {
     let Some((Values::Integer(places), columns)) = rows.columns.split_first() else {
-        return Err("the rows do not say of which run they are".into());
+        return Err("the rows do not name their run".into());
     };
     let mut first = 0;
     for same in places.chunk_by(|a, b| a == b) {

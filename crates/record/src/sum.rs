@@ -26,7 +26,7 @@ impl Sum {
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), String> {
         let Sum { bytes: length, xxh64 } = Sum::of(bytes);
         if length != self.bytes {
-            return Err(format!("{length} bytes long, {} were written", self.bytes));
+            return Err(format!("{length} bytes long, but {} were written", self.bytes));
         }
         if xxh64 != self.xxh64 {
             return Err("changed since it was written: the checksum differs".into());

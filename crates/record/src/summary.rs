@@ -224,7 +224,7 @@ impl RunSummary {
     fn outside(&self, view: &View<'_>, info: &RunInfo) -> Vec<String> {
         let mut found = Vec::new();
         let mut look = |what: fmt::Arguments<'_>, metrics: &Metrics, carried: Option<f64>| {
-            found.extend(metrics.outside(carried).map(|outside| format!("{ERROR}: {outside}, of {what}")));
+            found.extend(metrics.outside(carried).map(|outside| format!("{ERROR}: {what}: {outside}")));
         };
         let all: Vec<usize> = (0..info.flows.len()).collect();
         look(format_args!("the run"), &self.metrics, view.carried(&all, Level::Run));
@@ -284,7 +284,7 @@ fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> Windo
 }
 
 /// Text that follows a value outside its metric's domain.
-const ERROR: &str = "an error of weir's own, please report it";
+const ERROR: &str = "an error in weir itself, please report it";
 
 fn group_summary(view: &View<'_>, info: &RunInfo, group: usize) -> GroupSummary {
     let about = &info.groups[group];

@@ -266,7 +266,7 @@ impl<'a> Row<'a> {
     #[cold]
     #[inline(never)]
     fn wrong<T>(&self) -> Result<T, String> {
-        Err(format!("column {} of row {} does not hold what it should", self.next, self.row + 1))
+        Err(format!("column {} of row {} has a value of another type", self.next, self.row + 1))
     }
     #[inline(always)]
     fn integer(&mut self) -> Result<u64, String> {

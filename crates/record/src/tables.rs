@@ -203,7 +203,7 @@ table!(LinkSample {
         sent_bytes: [u64; 4] = "sent_bytes": "Bytes of those, link overhead included.",
         dropped_for: [u64; 3] = "dropped_packets": "Of the drops, those at the queue's limit (full), those by which the AQM signals congestion (signal), and those made because marking no longer holds the queue (overload).",
         lost: u64 = "lost_packets": "Packets that the link itself lost, scripted or at random.",
-        forwarded: u64 = "forwarded_packets": "Packets that the link itself did not lose: it put them on their way.",
+        forwarded: u64 = "forwarded_packets": "Packets that the link transmitted and did not lose itself.",
         duplicated: u64 = "duplicated_packets": "Packets that the link sent twice.",
         corrupted: u64 = "corrupted_packets": "Packets that the link damaged.",
         busy: weir_base::Span = "busy_ns": "Time of the period in which the link was sending.",
@@ -226,18 +226,18 @@ table!(FlowSample {
     ..counters: FlowCounters {
         sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",
         sent_bytes: u64 = "sent_bytes": "Their IP bytes.",
-        retransmitted: u64 = "retransmitted_packets": "Of those packets, the ones that had been sent before.",
-        refused: u64 = "refused_packets": "Times that the sending host's card refused data, which stayed unsent.",
+        retransmitted: u64 = "retransmitted_packets": "Of those packets, the retransmitted ones.",
+        refused: u64 = "refused_packets": "Number of times that the sending host's card refused data, which stayed unsent.",
         received_packets: u64 = "received_packets": "Data packets that reached the receiving host.",
         received_bytes: u64 = "received_bytes": "Their IP bytes.",
         received_ce: u64 = "received_ce_packets": "Of those packets, the ones with CE.",
         first_packet: Option<weir_base::Time> = "first_packet_ns": "When the first packet of any kind reached the receiving host or left it in the period.",
-        last_arrival: Option<weir_base::Time> = "last_arrival_ns": "When the last packet of any kind did.",
+        last_arrival: Option<weir_base::Time> = "last_arrival_ns": "When the last packet of any kind reached the receiving host in the period.",
         last_data: Option<weir_base::Time> = "last_data_ns": "When the last data packet reached the receiving host in the period.",
         rtt_count: u64 = "rtt_samples": "RTT samples: segments that were sent once and acknowledged.",
         rtt_sum: u64 = "rtt_sum_ns": "Their sum.",
-        rtt_min: weir_base::Span = "rtt_min_ns": "The smallest of them; 0 if there was none.",
-        rtt_max: weir_base::Span = "rtt_max_ns": "The largest of them.",
+        rtt_min: weir_base::Span = "rtt_min_ns": "The smallest of these RTTs; 0 without samples.",
+        rtt_max: weir_base::Span = "rtt_max_ns": "The largest of these RTTs.",
     }
     read_bytes: u64 = "read_bytes": "Bytes that the receiving application read.",
 });
@@ -252,7 +252,7 @@ table!(TransportSample {
     at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
     cwnd: f64 = "cwnd_segments": "Congestion window.",
-    ssthresh: Option<f64> = "ssthresh_segments": "Slow-start threshold; nothing before the first loss.",
+    ssthresh: Option<f64> = "ssthresh_segments": "Slow-start threshold; empty before the first loss.",
     in_flight: f64 = "in_flight_segments": "Segments in flight.",
     srtt: weir_base::Span = "srtt_ns": "Smoothed RTT.",
     min_rtt: weir_base::Span = "min_rtt_ns": "Smallest RTT that the transport knows of.",
@@ -265,7 +265,7 @@ table!(TransportSample {
 
 table!(StateSample<Arc<str>> {
     at: weir_base::Time = "at_ns": "When the state was read, from the start of the run.",
-    of: crate::Component = "component": "Whose state it is: the queue of a link, or the controller of a flow, with its place in run.json.",
+    of: crate::Component = "component": "Component whose state it is: the queue of a link, or the controller of a flow, with its place in run.json.",
     name: Arc<str> = "name": "The state's name, with the unit.",
     value: f64 = "value": "Its value.",
 });
@@ -273,12 +273,12 @@ table!(StateSample<Arc<str>> {
 table!(FlowEvent { at: weir_base::Time = "at_ns": "When it happened, from the start of the run.", flow: u32 = "flow": "The flow: its place in the list of flows in run.json.", kind: crate::FlowEventKind = "event": "What happened to the flow." });
 
 table!(Message {
-    at: weir_base::Time = "at_ns": "When its fate was known, from the start of the run.",
+    at: weir_base::Time = "at_ns": "When its outcome became known, from the start of the run.",
     flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
     kind: crate::MessageKind = "kind": "A request with its answer, a media frame, an echo, or a part of an ensemble: a flow's frame (part), the gap before its next one (stall), the whole (ensemble).",
     number: u64 = "number": "Its number in the flow, from 0.",
-    fate: crate::MessageFate = "fate": "What came of it.",
-    took: Option<weir_base::Span> = "took_ns": "How long it took, from the request's first byte or the frame's due time; nothing when it never ended.",
+    fate: crate::MessageFate = "fate": "Its outcome.",
+    took: Option<weir_base::Span> = "took_ns": "How long it took, from the request's first byte or the frame's due time; empty if it never ended.",
 });
 
 table!(PacketRecord {

@@ -29,7 +29,7 @@ weir.onLab((head, all) => {
     { key: "goodput", name: "Goodput by group", unit: "Mbit/s", kind: "stack", series: () => byGroup(1) },
     { key: "drop", name: "Drop probability", unit: "%", kind: "dot", series: () => byClass(2) },
     { key: "mark", name: "Mark probability", unit: "%", kind: "dot", series: () => byClass(3) },
-    { key: "aqm", name: "Probability that the AQM sets", unit: "%", kind: "box", series: () => [["of drops", "n1"], ["of marks", "n0"]].map(([name, ink], i) =>
+    { key: "aqm", name: "Probability set by the AQM", unit: "%", kind: "box", series: () => [["of drops", "n1"], ["of marks", "n0"]].map(([name, ink], i) =>
       ({ name, ink, of: (run) => ((link(run) || {}).a || [])[i] })) },
     { key: "rtt", name: "RTT by group", unit: "ms", kind: "box", series: () => byGroup(2) },
     { key: "above-base", name: "RTT above its base", unit: "ms", kind: "box", series: () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => {

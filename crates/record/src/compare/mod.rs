@@ -57,7 +57,7 @@ impl FromStr for Rule {
         let name = name.trim();
         let metric = metric(name).ok_or_else(|| format!("unknown metric `{name}`"))?;
         if !metric.of.contains(&Level::Run) && !metric.of.contains(&Level::Group) {
-            return Err(format!("`{name}` is not of a run or a group, so it cannot be compared"));
+            return Err(format!("`{name}` is not a metric of a run or a group, so it cannot be compared"));
         }
         Ok(Rule { metric: name.into(), bound: bound.parse()? })
     }

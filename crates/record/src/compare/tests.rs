@@ -89,7 +89,7 @@ fn bounds_are_written_as_people_do_and_replace_those_of_the_registry() {
     assert_eq!("7.5 %".parse(), Ok(Bound::Relative(0.075)));
     assert_eq!(" 2".parse(), Ok(Bound::Absolute(2.0)));
     for text in ["", "%", "-1", "nan", "inf", "2 points"] {
-        assert!(text.parse::<Bound>().unwrap_err().contains("is no bound"), "{text}");
+        assert!(text.parse::<Bound>().unwrap_err().contains("is not a bound"), "{text}");
     }
     for bound in [Bound::Relative(0.07), Bound::Relative(0.15), Bound::Absolute(2.5)] {
         assert_eq!(bound.to_string().parse(), Ok(bound));

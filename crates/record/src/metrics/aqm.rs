@@ -17,15 +17,15 @@ impl Queue<'_> {
 }
 
 const LINK: &[Level] = &[Level::Run, Level::Link];
-const TOLD: &str = "the queue's own state, once a sample period";
+const TOLD: &str = "the queue's own state, read once a sample period";
 
 /// Drop probability.
 pub(super) const AQM_DROP: Metric = Metric {
     name: "aqm_drop_probability_percent",
-    title: "Drop probability that the AQM sets",
+    title: "Drop probability set by the AQM",
     unit: "%",
     of: LINK,
-    definition: "Distribution over sample periods of the probability with which the AQM drops packets that cannot be marked, at the end of each.",
+    definition: "Probability with which the AQM drops packets that are not ECN-capable, read at the end of each sample period: the distribution over these periods.",
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
@@ -35,10 +35,10 @@ pub(super) const AQM_DROP: Metric = Metric {
 /// Mark probability.
 pub(super) const AQM_MARK: Metric = Metric {
     name: "aqm_mark_probability_percent",
-    title: "Mark probability that the AQM sets",
+    title: "Mark probability set by the AQM",
     unit: "%",
     of: LINK,
-    definition: "Distribution over sample periods of the probability with which the AQM marks packets, those of L4S where it tells them apart, at the end of each; a step's marks are not in it.",
+    definition: "Probability with which the AQM marks packets (L4S packets, if it has a queue of their own), read at the end of each sample period: the distribution over these periods. Marks above a step threshold are not included.",
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
@@ -51,8 +51,8 @@ pub(super) const AQM_BASE: Metric = Metric {
     title: "Base probability of the AQM",
     unit: "%",
     of: LINK,
-    definition: "Distribution over sample periods of p', whose square is the drop probability, at the end of each.",
-    source: "RFC 9332, section 2.1 (p'); the queue's own state, once a sample period",
+    definition: "Base probability p', whose square is the drop probability, read at the end of each sample period: the distribution over these periods.",
+    source: "RFC 9332, section 2.1 (p'); the queue's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
     formula: Formula::State(|q| q.probabilities(QueueState::Base)),
@@ -64,7 +64,7 @@ pub(super) const OVERLOAD: Metric = Metric {
     title: "Time in overload",
     unit: "%",
     of: LINK,
-    definition: "Share of the sample periods at whose end the queue dropped L4S packets instead of marking them.",
+    definition: "Sample periods at whose end the queue drops L4S packets instead of marking them, as a share of all sample periods.",
     source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
     bound: None,
     domain: Domain::Percent,
@@ -80,7 +80,7 @@ pub(super) const OVERLOAD_TOGGLES: Metric = Metric {
     title: "Overload toggles",
     unit: "1/s",
     of: LINK,
-    definition: "How often the queue went into overload or out of it, from one sample period to the next, over the window; what happens within a period is not seen.",
+    definition: "Changes into and out of overload from one sample period to the next, over the length of the window. Changes within a period are not counted.",
     source: "RFC 9332, section 2.5.1 (overload); the queue's own state, once a sample period",
     bound: None,
     domain: Domain::NotNegative,

@@ -64,7 +64,7 @@ impl Flows<'_> {
 }
 
 const OF: &[Level] = &[Level::Group, Level::Flow];
-const TOLD: &str = "the transport's own state, once a sample period";
+const TOLD: &str = "the transport's own state, read once a sample period";
 
 /// The sender's estimate of the path's rate.
 pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
@@ -72,7 +72,7 @@ pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
     title: "Estimated capacity",
     unit: "Mbit/s",
     of: OF,
-    definition: "Distribution over sample periods of the rate that the sender takes the path to carry, headers included, at the end of each.",
+    definition: "Sender's estimate of the path's capacity, headers included, read at the end of each sample period: the distribution over these periods.",
     source: TOLD,
     bound: None,
     domain: Domain::NotNegative,
@@ -87,7 +87,7 @@ pub(super) const CAPACITY_ERROR: Metric = Metric {
     title: "Error of the estimated capacity",
     unit: "",
     of: OF,
-    definition: "Distribution over sample periods of how far the estimated capacity at the end of each is from what the slowest link on the data's route could carry in it, as a share of that.",
+    definition: "Deviation of the estimated capacity from the rate at which the slowest link on the data's route could send in the same sample period, as a share of that rate: the distribution over sample periods.",
     source: TOLD,
     bound: None,
     domain: Domain::NotNegative,
@@ -103,7 +103,7 @@ pub(super) const FIRST_CONTROLLER: Metric = Metric {
     title: "Packets of the first controller",
     unit: "%",
     of: OF,
-    definition: "Packets of the group's controller that were delivered, as a share of those of both controllers of the connection.",
+    definition: "Delivered packets of the group's controller, as a share of the delivered packets of both controllers of the connection.",
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
@@ -116,7 +116,7 @@ pub(super) const SECOND_CONTROLLER: Metric = Metric {
     title: "Packets of the second controller",
     unit: "%",
     of: OF,
-    definition: "Packets of the connection's second controller that were delivered, as a share of those of both.",
+    definition: "Delivered packets of the connection's second controller, as a share of the delivered packets of both.",
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
@@ -129,8 +129,8 @@ pub(super) const EFFICIENCY: Metric = Metric {
     title: "Efficiency of the error control",
     unit: "%",
     of: OF,
-    definition: "Packets' worth of data delivered by a stream with a deadline, received or recovered, as a share of its packets that arrived, repair packets and duplicates included, as far as the sender knows.",
-    source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, once a sample period",
+    definition: "Data packets that a stream with a deadline delivered, received or recovered, as a share of all its packets that arrived, repair packets and duplicates included. Both are the sender's counts.",
+    source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
     formula: Formula::Messages(|f| Value::from(f.efficiency())),
@@ -139,10 +139,10 @@ pub(super) const EFFICIENCY: Metric = Metric {
 /// Efficiency that the plans of the error control expect.
 pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
     name: "aec_planned_efficiency_percent",
-    title: "Efficiency that the plans expect",
+    title: "Efficiency expected by the plans",
     unit: "%",
     of: OF,
-    definition: "Mean over sample periods of the efficiency that the stream's newest plan expects on the channel as the sender knows it then: nearly the best that any plan has there.",
+    definition: "Efficiency that the stream's newest plan expects on the channel as the sender knows it, mean over sample periods: close to the best of all plans for that channel.",
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
@@ -152,10 +152,10 @@ pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
 /// Expected efficiency less the measured one.
 pub(super) const SHORTFALL: Metric = Metric {
     name: "aec_shortfall_points",
-    title: "Efficiency below what plans expect",
+    title: "Efficiency below the expected one",
     unit: "points",
     of: OF,
-    definition: "Efficiency that the plans expect less the efficiency of the error control, in percentage points; 0 where it is higher than expected.",
+    definition: "Efficiency expected by the plans minus the efficiency of the error control, in percentage points; 0 if the latter is higher.",
     source: "GNAT report (BBN 2021), section 3.3.3",
     bound: None,
     domain: Domain::NotNegative,
@@ -170,8 +170,8 @@ pub(super) const PURE_ARQ: Metric = Metric {
     title: "Groups sent by pure ARQ",
     unit: "%",
     of: OF,
-    definition: "Groups of packets of a stream with a deadline that the error control planned to send by retransmissions alone, as a share of all groups with a plan.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    definition: "Groups of packets of a stream with a deadline for which the error control planned retransmissions only, as a share of all groups with a plan.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
     formula: Formula::Messages(|f| f.mode(FlowCounter::PureArq)),
@@ -183,8 +183,8 @@ pub(super) const CODED_ARQ: Metric = Metric {
     title: "Groups sent by coded ARQ",
     unit: "%",
     of: OF,
-    definition: "The same of groups with repair packets and several rounds.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    definition: "The same for groups with repair packets in several rounds.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
     formula: Formula::Messages(|f| f.mode(FlowCounter::CodedArq)),
@@ -196,8 +196,8 @@ pub(super) const FEC: Metric = Metric {
     title: "Groups sent by FEC",
     unit: "%",
     of: OF,
-    definition: "The same of groups with repair packets in one round.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, once a sample period",
+    definition: "The same for groups with repair packets in one round.",
+    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
     formula: Formula::Messages(|f| f.mode(FlowCounter::Fec)),

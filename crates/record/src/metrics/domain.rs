@@ -49,7 +49,7 @@ impl fmt::Display for Domain {
             Domain::Fraction => "from 0 to 1",
             Domain::Percent => "from 0 to 100",
             Domain::OneOrMore => "1 or more",
-            Domain::Carried => "from 0 to what the flows' way can carry",
+            Domain::Carried => "from 0 to the rate that the flows' path can carry",
         })
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Display for Outside {
             Value::Number(number) => number.to_string(),
             Value::Distribution(d) => format!("{} on average, {} at p1 and {} at p99", d.mean, d.p1, d.p99),
         };
-        write!(f, "{} is {value}, and can only be {}", self.metric.name, self.metric.domain)
+        write!(f, "{} is {value}, outside its range ({})", self.metric.name, self.metric.domain)
     }
 }
 

@@ -27,15 +27,16 @@ impl View<'_> {
 }
 
 const RUN: &[Level] = &[Level::Run];
-const SOURCE: &str = "coordination dissertation, section 4.4.4; the points' own state, once a sample period";
+const SOURCE: &str =
+    "coordination dissertation, section 4.4.4; the points' own state, read once a sample period";
 
 /// Losses that the estimators took into account.
 pub(super) const LOSSES_CONSIDERED: Metric = Metric {
     name: "losses_considered",
-    title: "Losses that estimators learned of",
+    title: "Losses seen by estimators",
     unit: "",
     of: RUN,
-    definition: "Losses in the streams that the estimators of the aggregation points see, thinned by the bandwidth filter where there is one; over all points.",
+    definition: "Losses that the estimators of all aggregation points found in their streams of packets, which the bandwidth filter thins if there is one.",
     source: SOURCE,
     bound: None,
     domain: Domain::NotNegative,
@@ -48,7 +49,7 @@ pub(super) const LOSS_EVENT_INTERVAL: Metric = Metric {
     title: "Loss event interval of estimators",
     unit: "packets",
     of: RUN,
-    definition: "Mean over sample periods of the loss event interval, the inverse of the loss event rate, of the TFRC estimators of aggregation points; periods before a point's first loss are left out.",
+    definition: "Loss event interval, the inverse of the loss event rate, of the TFRC estimators of aggregation points: mean over sample periods. Periods before a point's first loss are left out.",
     source: SOURCE,
     bound: None,
     domain: Domain::OneOrMore,

@@ -479,10 +479,10 @@ fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
     assert_eq!(
         invalid,
         [
-            "an error of weir's own, please report it: goodput_mbps is 6, and can only be from 0 to what the flows' way can \
-             carry, of group a",
-            "an error of weir's own, please report it: throughput_mbps is 6.48, and can only be from 0 to what the flows' way \
-             can carry, of group a",
+            "an error in weir itself, please report it: group a: goodput_mbps is 6, outside its range (from 0 to the rate \
+             that the flows' path can carry)",
+            "an error in weir itself, please report it: group a: throughput_mbps is 6.48, outside its range (from 0 to the \
+             rate that the flows' path can carry)",
         ]
     );
     info.groups[0].route.duplicates = true;
