@@ -65,24 +65,26 @@ fn main() -> Result<(), Failure> {
         "`make scale` wrote this: `{LAB}` on {cores} cores, median of {ROUNDS} rounds, the smallest and the"
     );
     println!(
-        "largest beside it. CPU is user and system time of all threads. The bar is the tree within {MOST_PERCENT} % of its cells.\n"
+        "largest beside it. CPU is user and system time of all threads. The bar: the whole program\ntakes at most {MOST_PERCENT} % longer than its cells (last two columns).\n"
     );
-    println!("| what | wall, s | CPU, s | the whole program's wall | its CPU |\n|---|---|---|---|---|");
-    row("the cells simulated, their records thrown away, on all cores", &Median::of(simulated), &whole);
+    println!(
+        "| what | wall, s | CPU, s | the whole program takes longer by, wall | CPU |\n|---|---|---|---|---|"
+    );
+    row("the cells simulated, their records discarded, on all cores", &Median::of(simulated), &whole);
     row("the cells simulated and recorded in shards, on all cores", &Median::of(recorded), &whole);
     row("the whole program: plan, cells, records, summary, report", &whole, &whole);
     let Cost { wall, cpu } = one_by_one;
     println!(
-        "\nOne after the other on one core, once, the cells alone took {wall:.1} s ({cpu:.1} s of CPU).\n"
+        "\nOn one core, one after the other and measured once, the cells alone took {wall:.1} s ({cpu:.1} s of CPU).\n"
     );
     let bytes = size(Path::new(&out))?;
     let each = bytes as f64 / 1e3 / runs.len() as f64;
-    println!("Its folder has {:.0} MB, {each:.0} KB a cell.", bytes as f64 / 1e6);
+    println!("The result folder has {:.0} MB, {each:.0} KB a cell.", bytes as f64 / 1e6);
     match browser::opened(&Path::new(&out).join("index.html"))? {
         Some(seconds) => {
             let holds = if seconds <= MOST_SECONDS { "holds" } else { "misses" };
             println!(
-                "Its index is drawn and can be used {seconds:.2} s after a browser (Chromium, headless) began to open it, which {holds} the bar of {MOST_SECONDS} s."
+                "Its index page can be used {seconds:.2} s after a browser (Chromium, headless) began to open it, which {holds} the bar of {MOST_SECONDS} s."
             );
         }
         None => println!("No browser is on the path, so how quickly its index opens was not measured."),

@@ -33,10 +33,10 @@ fn main() {
     let valgrind = Command::new("valgrind").arg("--version").output().is_ok();
     println!("# How fast the simulator is\n");
     println!(
-        "`make bench` wrote this. One core, whole process with records, best of {REPEATS}; a packet is a data packet"
+        "`make bench` wrote this. Each row is the whole process with records on one core, best of {REPEATS}. A packet is a data packet"
     );
     println!(
-        "that the bottleneck forwarded, with all that it causes. Instructions are callgrind's, per packet.\n"
+        "that the bottleneck forwarded, with all the events that it causes. Instructions per packet are counted by callgrind.\n"
     );
     println!(
         "| lab | packets | wall, s | M packets/s | must hold | peak memory, MiB | instructions a packet |"
