@@ -36,6 +36,29 @@ fn a_single_loss_costs_one_retransmission_and_halves_the_window() {
 }
 
 #[test]
+fn a_window_that_still_grows_stays_while_a_segment_is_missing() {
+    let config = Config { sack: false, ..config("newreno") };
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let mut pair = Pair::new(config, RTT, rate, dropping([3]), Script::default());
+    let info = pair.transfer(400 * MSS, Span::from_secs(20));
+    assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (1, 0, 1));
+    let windows_at = |segments: u64| {
+        let answers = pair.back.log.iter().map(|(_, segment, _)| segment);
+        let at = answers.filter(|segment| u64::from(segment.ack) == 1 + segments * MSS);
+        at.map(|segment| segment.window).collect::<Vec<_>>()
+    };
+    // Six segments of the first window follow the lost one. Limited transmit adds two.
+    let duplicates = windows_at(3);
+    assert!(
+        duplicates.len() > 8 && duplicates.iter().all(|window| *window == duplicates[0]),
+        "{duplicates:?}"
+    );
+    assert!(windows_at(2)[0] < duplicates[0], "the window grew before");
+    let last = pair.back.log.last().expect("the transfer is acknowledged").1.window;
+    assert!(last > duplicates[0], "the window grows afterwards");
+}
+
+#[test]
 fn a_burst_of_ten_is_repaired_one_a_round_trip_without_a_timeout() {
     let (info, took) = transfer(dropping(60..70), Script::default());
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (10, 0, 1));

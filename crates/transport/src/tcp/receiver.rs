@@ -40,6 +40,7 @@ pub(crate) struct Receiver {
     /// Newest timestamp to echo (`ts_recent`).
     pub(crate) recent: u32,
     held: u64,
+    sack: bool,
     /// Whether an acknowledgement must leave now.
     pub(crate) ack_due: bool,
 }
@@ -81,6 +82,7 @@ impl Receiver {
             ect_seen: false,
             recent: 0,
             held: 0,
+            sack: config.sack,
             ack_due: false,
         }
     }
@@ -124,7 +126,8 @@ impl Receiver {
             self.reassembly.insert(data.start, end_with_fin);
             self.held = self.reassembly.held();
             self.acks.schedule();
-            if self.window.open(data.len, self.held, false) {
+            // Without SACK the window stays: an acknowledgement with another one is no duplicate (`tcp_data_queue_ofo`).
+            if self.sack && self.window.open(data.len, self.held, false) {
                 self.acks.tell_opening();
             }
             self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
