@@ -164,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn over_nothing_all_are_zero() {
+    fn every_aggregate_of_no_cells_is_zero() {
         assert!(Function::ALL.iter().all(|function| function.over(&[0; FLOWS], 0) == 0));
     }
 
     #[test]
-    fn a_sum_stops_at_24_bits() {
+    fn a_sum_saturates_at_24_bits() {
         assert_eq!(Function::Sum.over(&cells(&[(0, VALUE_MAX), (1, 1)]), 1), VALUE_MAX);
     }
 

@@ -38,13 +38,13 @@ mod tests {
     }
 
     #[test]
-    fn no_checksum_stays_none() {
+    fn an_absent_checksum_stays_absent() {
         assert_eq!(repaired(0, &[1, 2, 3, 4], &[5, 6, 7, 8]), 0);
     }
 
     proptest! {
         #[test]
-        fn a_repaired_checksum_is_the_one_computed_anew(
+        fn a_repaired_checksum_equals_one_computed_over_the_whole_packet(
             before in prop::collection::vec(any::<u8>(), 36),
             after in prop::collection::vec(any::<u8>(), 36),
             rest in prop::collection::vec(any::<u8>(), 64),

@@ -319,7 +319,7 @@ filter = { enabled = false }
     }
 
     #[test]
-    fn an_error_says_where_what_and_what_would_be_right() {
+    fn an_error_gives_the_place_the_fault_and_a_correction() {
         assert_eq!(
             error("local_ports", "locl_ports"),
             "line 9, column 1: unknown field `locl_ports`, expected one of `id`, `name`, `local`, `local_ports`, \
@@ -365,7 +365,7 @@ filter = { enabled = false }
     proptest! {
         /// A good text damaged at one place is either refused or makes an aggregation point.
         #[test]
-        fn what_is_read_makes_a_point(
+        fn every_accepted_configuration_makes_an_aggregation_point(
             at in 0..GOOD.len(), cut in 0usize..12, put in r#"[-0-9a-z."\[\]{}=, \n]{0,12}"#,
         ) {
             let end = (at + cut).min(GOOD.len());

@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn below_its_share_the_virtual_stream_is_the_real_one() {
+    fn a_stream_below_its_flowshare_passes_the_filter_whole() {
         assert_eq!(feed(&mut filter(), Some(2e6), 1000), (900, 100));
         assert_eq!(feed(&mut filter(), None, 1000), (900, 100));
     }
 
     #[test]
-    fn with_four_flowshares_a_quarter_passes_and_the_loss_fraction_stays() {
+    fn a_quarter_of_four_flowshares_passes_with_the_same_loss_fraction() {
         let (arrivals, losses) = feed(&mut filter(), Some(0.25e6), 100_000);
         // 25,000 of 100,000 events pass, with three standard deviations of 411; for the 2,500 losses, 145.
         assert!((arrivals + losses).abs_diff(25_000) < 411, "{arrivals} + {losses}");

@@ -356,7 +356,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn probes_come_back_as_they_were_written(
+        fn probes_read_back_as_they_were_written(
             fields in prop::array::uniform4(0..=VALUE_MAX), loss in any::<u32>(), sequence in any::<u64>(),
         ) {
             let [timestamp, echo, delay, bandwidth] = fields;
@@ -374,7 +374,7 @@ mod tests {
         }
 
         #[test]
-        fn words_keep_their_parts(word in any::<u32>()) {
+        fn header_words_read_back_as_they_were_written(word in any::<u32>()) {
             prop_assert_eq!(Operation::from_word(word).word(), word);
             prop_assert_eq!(Report::from_word(word).word(), word);
             prop_assert_eq!(Pointer::from_value(word & VALUE_MAX).value(), word & VALUE_MAX);

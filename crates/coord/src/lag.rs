@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_a_round_trip_later() {
+    fn a_lag_returns_the_values_of_one_round_trip_ago() {
         let (mut lag, rtt) = (Lag::default(), Span::from_millis(80));
         let of = |ms: u64, lag: &mut Lag| lag.update(ms as f64, rtt, Time::from_nanos(ms * 1_000_000));
         assert_eq!([0, 10, 40, 70].map(|ms| of(ms, &mut lag)), [0.0; 4], "the oldest that there is");

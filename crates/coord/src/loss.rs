@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_of_c_in_the_reference_trace_is_seen_when_three_have_followed() {
+    fn packet_c_of_the_reference_trace_is_lost_when_three_later_packets_have_arrived() {
         // C is 15; B, D and F are 14, 16 and 17.
         let (mut detector, mut lost) = (Detector::default(), Vec::new());
         for (number, at) in [(14, 280), (16, 400), (17, 705), (18, 800)] {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_16_bits_wrap() {
+    fn sequence_numbers_of_16_bits_wrap() {
         let (mut detector, mut lost) = (Detector::default(), Vec::new());
         for (number, at) in [(65_534, 0), (65_535, 1), (1, 3), (2, 4), (3, 5)] {
             detector
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_of_version_1_is_a_restart_when_the_next_packet_continues_it() {
+    fn a_jump_in_version_1_is_a_restart_only_if_the_next_packet_continues_it() {
         let mut detector = Detector::default();
         let mut outcomes = Vec::new();
         for number in [100, 101, 40_000, 102, 40_001, 40_002, 40_003] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_the_first_one_is_no_gap_of_all_numbers() {
+    fn a_sequence_number_below_the_first_one_causes_no_loss() {
         for (version, below) in [(Version::One, 0xfffa), (Version::Two, u64::MAX)] {
             let mut detector = Detector::default();
             for number in [5, 6, below, 7, 8, 9, 10] {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ap_that_restarts_is_no_loss() {
+    fn an_aggregation_point_that_restarts_causes_no_loss() {
         let (mut a, mut b) = (path(), path());
         exchange(&mut a, &mut b, Time::ZERO, 5_000, 1000, |_| false);
         let (before, share) = (b.total_arrived, b.available());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_round_trips_after_a_restart_either_ap_has_the_bandwidth_back() {
+    fn either_aggregation_point_recovers_the_bandwidth_ten_round_trips_after_a_restart() {
         let (mut a, mut b) = (path(), path());
         let lost = |n: u64| n % 100 == 99;
         exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, lost);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_1_peer_that_stops_echoing_has_restarted() {
+    fn a_version_1_peer_that_stops_echoing_counts_as_restarted() {
         let mut b = path();
         let echo = Some(crate::header::Echo { timestamp: crate::Ticks::new(9), delay: crate::Ticks::new(1) });
         let mut arrive = |sequence, echo| {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_that_heard_its_version_1_peer_first_is_no_loss() {
+    fn a_restarted_version_1_aggregation_point_that_hears_its_peer_first_causes_no_loss() {
         // The numbers before the restart end at 65,500, those after it begin at 65,536: without the missing echoes, 36 losses.
         let from =
             |first| Path::new(&Measurement::default(), Span::from_secs(1), first, Random::stream(1, "path"));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_losses_costs_a_bounded_number_of_steps_and_counts_whole() {
+    fn a_long_run_of_losses_is_counted_in_full() {
         let (mut a, mut b) = (path(), path());
         exchange(&mut a, &mut b, Time::ZERO, 20_000, 1000, |n| (5_000..15_000).contains(&n));
         assert_eq!(b.total_lost, 10_000);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_pass_the_wrap_of_the_clock() {
+    fn rtt_samples_are_correct_across_a_wrap_of_the_clock() {
         let mut rtt = Rtt::default();
         // Sent 100 ticks before the wrap, 50 ticks of delay at the other side, back 200 ticks after the wrap.
         let sample = rtt.arrived(&probe(5, (1 << 24) - 100, 50), tick((1 << 24) + 200));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_echoed_before_the_other_ap_was_heard_nor_long_after() {
+    fn nothing_is_echoed_before_the_peer_is_heard_or_two_minutes_after() {
         let mut rtt = Rtt::default();
         assert_eq!(rtt.echo(tick(10)), None);
         assert_eq!(rtt.arrived(&Probe::default(), tick(10)), None);

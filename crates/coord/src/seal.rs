@@ -151,7 +151,7 @@ mod tests {
     const KEY: Key = Key::new([7; 16]);
 
     #[test]
-    fn a_tag_holds_for_its_leg_its_key_and_each_byte_before_it() {
+    fn a_tag_is_valid_only_for_its_leg_its_key_and_unchanged_bytes() {
         let mut header = [0x20; 36];
         KEY.seal(Leg::Out, &mut header);
         assert!(KEY.verify(Leg::Out, &header));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_passes_once_and_an_old_one_not_at_all() {
+    fn a_sequence_number_is_admitted_once_and_an_old_one_never() {
         let mut window = ReplayWindow::<2>::default();
         assert!(window.admit(0) && !window.admit(0));
         assert!(window.admit(100) && window.admit(70) && !window.admit(70) && !window.admit(100));
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_number_passes_twice_and_recent_ones_pass_once(
+        fn no_sequence_number_is_admitted_twice_and_every_recent_one_is_admitted_once(
             steps in prop::collection::vec(-80i64..120, 1..400),
         ) {
             let (mut window, mut passed, mut at, mut highest) =

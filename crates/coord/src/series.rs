@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_holds_what_its_samples_make() {
+    fn a_family_holds_the_statistics_of_its_samples() {
         let mut series = Series::new(0.1);
         for sample in [100.0, 200.0, 600.0] {
             series.add(sample);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_all_are_zero_and_with_large_ones_24_bits() {
+    fn statistics_are_zero_without_samples_and_at_most_24_bits() {
         let mut series = Series::new(0.1);
         assert!(Statistic::ALL.iter().all(|statistic| series.value(*statistic) == 0));
         series.add(1e9);

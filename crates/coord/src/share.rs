@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_applications_three_later_packets_tell_of_a_loss_in_the_source() {
+    fn without_own_detection_a_loss_halves_the_flowshare_at_once() {
         let mut share = share(false);
         let before = share.available().unwrap();
         share.lost(&loss(), Some(RTT), at(10));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn with_detection_of_its_own_the_virtual_flows_three_later_packets_do() {
+    fn with_own_detection_a_loss_counts_after_three_later_packets_of_the_virtual_flow() {
         let mut share = share(true);
         share.lost(&loss(), Some(RTT), at(10));
         let mut rates = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_without_later_packets_do_not_pile_up() {
+    fn losses_without_later_packets_are_bounded_in_number() {
         let mut share = share(true);
         let before = share.available().unwrap();
         for _ in 0..2 * WAITING {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_one_aggregate_does_not_hide_that_another_is_old() {
+    fn reading_one_aggregate_does_not_mark_another_as_current() {
         let mut table = Table::default();
         table.write(1, Operation { address: 4, value: 50 });
         table.write(2, Operation { address: 4, value: 70 });
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn aggregates_are_computed_again_only_after_a_write() {
+    fn aggregates_are_recomputed_only_after_a_write() {
         let mut table = Table::default();
         table.write(1, Operation { address: 4, value: 50 });
         table.read(aggregate(Function::Sum));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_flow_leaves_the_others_and_their_aggregates() {
+    fn forgetting_a_flow_removes_its_cells_and_keeps_those_of_others() {
         let mut table = Table::default();
         for flow in [1, 2] {
             table.write(flow, Operation { address: 4, value: 10 * u32::from(flow) });
@@ -187,7 +187,7 @@ mod tests {
         }
 
         #[test]
-        fn kept_aggregates_equal_those_computed_anew(
+        fn stored_aggregates_equal_recomputed_ones(
             steps in prop::collection::vec((0u8..128, 0u32..1000, 128u8..141), 1..200),
         ) {
             let mut table = Table::default();

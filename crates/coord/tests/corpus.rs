@@ -21,12 +21,12 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn headers_of_the_corpus_change_nothing_behind_them() {
+fn headers_of_the_corpus_leave_the_payload_unchanged() {
     replay("coordination_header", coordination_header::check);
 }
 
 #[test]
-fn cells_of_the_corpus_are_aggregated_as_they_should_be() {
+fn cells_of_the_corpus_are_aggregated_correctly() {
     replay("coordination_cells", coordination_cells::check);
 }
 

@@ -22,7 +22,7 @@ fn refused(refusal: Refusal) -> Verdict {
 }
 
 #[test]
-fn who_is_not_configured_passes_untouched() {
+fn packets_of_no_configured_application_pass_unchanged() {
     let mut ap = point(1, "");
     let stranger = FiveTuple { source: "192.0.2.1".parse().unwrap(), ..tuple(1, 2) };
     let mut bytes = packet(Version::One, 2, PLAIN, &[]);
@@ -37,7 +37,7 @@ fn who_is_not_configured_passes_untouched() {
 }
 
 #[test]
-fn a_configured_port_without_a_header_or_with_anothers_id_is_refused() {
+fn a_packet_on_a_configured_port_without_a_header_or_with_a_foreign_id_is_refused() {
     let mut ap = point(1, "");
     let mut short = vec![0x10; 19];
     assert_eq!(pass(&mut ap, Side::Local, tuple(1, 2), &mut short, ms(0)), refused(Refusal::NoHeader));
@@ -48,7 +48,7 @@ fn a_configured_port_without_a_header_or_with_anothers_id_is_refused() {
 }
 
 #[test]
-fn one_application_neither_reads_nor_moves_anothers_table() {
+fn one_application_neither_reads_nor_writes_the_table_of_another() {
     let text = "[[application]]\nid = 2\nname = \"two\"\nlocal = [\"10.1.0.0/16\"]\nlocal_ports = 8000\n\
                 remote = [\"10.2.0.0/16\"]\nremote_ports = 8000\n";
     let mut both = config(1, "");
@@ -87,7 +87,7 @@ fn a_flow_id_belongs_to_its_first_five_tuple_until_it_expires() {
 }
 
 #[test]
-fn what_comes_from_the_path_reports_to_the_owner_alone_and_makes_no_flow() {
+fn a_packet_from_the_path_reports_only_to_the_owner_of_its_flow_and_creates_no_flow() {
     let mut ap = point(1, "");
     let pointer = Pointer { address: 0, offset: 2, id: 1 };
     let operations = [Operation { address: 0, value: 99 }, Operation { address: R1, value: pointer.value() }];
@@ -106,7 +106,7 @@ fn what_comes_from_the_path_reports_to_the_owner_alone_and_makes_no_flow() {
 }
 
 #[test]
-fn datapath_is_for_the_path_side_alone() {
+fn the_datapath_flag_is_required_from_the_path_and_refused_from_endpoints() {
     let mut ap = point(1, "");
     let mut bytes = packet(Version::One, 2, Flags::DATAPATH, &[]);
     assert_eq!(pass(&mut ap, Side::Local, tuple(1, 2), &mut bytes, ms(0)), refused(Refusal::Direction));
@@ -129,7 +129,7 @@ fn flow_ids_are_capped() {
 }
 
 #[test]
-fn reflections_are_as_long_as_what_came_and_limited_in_rate() {
+fn reflections_are_as_long_as_their_requests_and_limited_in_rate() {
     let mut limited = config(1, "");
     limited.reflections_per_second = 100;
     let mut ap = Point::new(&limited, 1, 1).unwrap();
@@ -164,7 +164,7 @@ fn keyed() -> (Point, Point, Endpoint, Endpoint) {
 }
 
 #[test]
-fn sealed_packets_pass_both_aps_once() {
+fn sealed_packets_pass_both_aggregation_points_once() {
     let (mut near, mut far, mut here, mut there) = keyed();
     let mut bytes = vec![0; 100];
     here.seal(PLAIN, &mut bytes);
@@ -187,7 +187,7 @@ fn sealed_packets_pass_both_aps_once() {
 }
 
 #[test]
-fn a_keyed_ap_is_not_talked_down_and_counts_no_forged_probe() {
+fn a_keyed_aggregation_point_refuses_version_1_and_counts_no_forged_probe() {
     let (mut near, mut far, mut here, _) = keyed();
     let mut old = packet(Version::One, 2, PLAIN, &[]);
     assert_eq!(pass(&mut near, Side::Local, tuple(1, 2), &mut old, ms(0)), refused(Refusal::Unsealed));
@@ -207,7 +207,7 @@ fn a_keyed_ap_is_not_talked_down_and_counts_no_forged_probe() {
 }
 
 #[test]
-fn an_endpoints_packet_does_not_come_back_after_its_flow_expired() {
+fn a_replayed_packet_is_refused_even_after_its_flow_expired() {
     let (mut near, _, mut here, _) = keyed();
     let mut bytes = vec![0; 100];
     here.seal(Flags::LSCOPE, &mut bytes);
@@ -226,7 +226,7 @@ fn ap_forgets(ap: &mut Point) {
 
 proptest! {
     #[test]
-    fn no_bytes_make_a_point_panic_or_touch_what_is_behind_the_header(
+    fn no_bytes_make_an_aggregation_point_panic_or_change_the_payload(
         packets in prop::collection::vec(
             (prop::collection::vec(any::<u8>(), 0..60), any::<bool>(), 0u8..4, 0u64..50_000_000), 1..50),
     ) {

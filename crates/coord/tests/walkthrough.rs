@@ -25,7 +25,7 @@ fn from_path(probe: Probe) -> Vec<u8> {
 }
 
 #[test]
-fn the_life_of_reports_is_that_of_figure_3_5() {
+fn selections_and_reports_follow_figure_3_5() {
     // Application 1, flow 2. A: GP1 becomes 250, R1 selects NET.rtt (token 0), R2 selects NET.bw (token 1).
     let mut ap = point(1, "");
     let (out, back) = (tuple(1, 2), tuple(2, 2));
@@ -74,7 +74,7 @@ fn the_life_of_reports_is_that_of_figure_3_5() {
 }
 
 #[test]
-fn lscope_writes_and_ends_reflect_writes_and_returns() {
+fn a_packet_with_lscope_is_absorbed_and_one_with_reflect_is_returned_after_its_writes() {
     let mut ap = point(1, "");
     let gp7 = general(7, 3).unwrap();
     let write = |value| Operation { address: gp7.address, value };
@@ -94,7 +94,7 @@ fn lscope_writes_and_ends_reflect_writes_and_returns() {
 }
 
 #[test]
-fn what_a_silent_flow_wrote_is_forgotten_and_others_keep_theirs() {
+fn cells_of_a_silent_flow_expire_and_those_of_others_remain() {
     let mut ap = point(1, "");
     let gp1 = general(1, 0).unwrap();
     let write = |ap: &mut weir_coord::Point, flow: u8, at| {
@@ -125,7 +125,7 @@ fn what_a_silent_flow_wrote_is_forgotten_and_others_keep_theirs() {
 }
 
 #[test]
-fn throughput_and_packet_size_are_those_of_what_left() {
+fn throughput_and_packet_size_count_forwarded_packets() {
     let mut ap = point(1, "");
     // 112 bytes of IP packet (20 header, 64 data, 28 of IP and UDP) each millisecond: 112,000 B/s, 109.4 KiB/s.
     for n in 0..1000 {
@@ -151,7 +151,7 @@ fn sum(bytes: &[u8]) -> u16 {
 
 proptest! {
     #[test]
-    fn checksums_stay_right_through_both_aps(
+    fn checksums_stay_correct_through_both_aggregation_points(
         values in prop::collection::vec(any::<u32>(), 4), two in any::<bool>(), at in 0u64..10_000,
     ) {
         let version = if two { Version::Two } else { Version::One };
@@ -199,7 +199,7 @@ fn an_endpoint_watches_more_cells_than_a_packet_reports() {
 }
 
 #[test]
-fn without_a_key_an_endpoint_speaks_what_its_peer_speaks() {
+fn an_endpoint_without_a_key_adopts_the_version_of_its_peer() {
     let identity = Identity { application: 1, flow: 6, protocol: 7, key: None, epoch: 1 };
     let mut endpoint = Endpoint::new(identity, Version::Two, &[]);
     assert_eq!(endpoint.header_length(), 36);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_share_rises_by_a_quarter_or_a_hundredth_and_falls_by_a_tenth() {
+    fn max_p_rises_by_a_quarter_or_by_0_01_and_falls_by_a_tenth() {
         let mut red: AdaptiveRed<TestPacket> =
             AdaptiveRed::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deaf_overload_raises_the_share_until_the_average_is_between_the_thresholds() {
+    fn an_unresponsive_overload_raises_max_p_until_the_average_is_between_the_thresholds() {
         // An eleventh of 11,000 packets/s is dropped. Evenly spread signals turn a probability s into a share of 2 s / (1 + s), so
         // max_p moves until s = 1/21 is reached between 40 % and 60 % of the way from min to max: max_p from 0.079 to 0.119.
         let mut red = AdaptiveRed::new(&Config::default(), &LINK, Random::stream(1, "queue"));

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_packet_or_less_left_nothing_is_signalled() {
+    fn a_backlog_of_one_packet_or_less_causes_no_signal() {
         let mut codel = Codel::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
         for second in 1..20 {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_comes_soon_again_is_met_with_the_rate_that_helped_before() {
+    fn a_delay_that_returns_soon_resumes_from_the_earlier_drop_count() {
         let mut codel = Codel::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let variables = &mut codel.inner.variables;
         (variables.count, variables.last_count) = (9, 1);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn above_the_threshold_every_capable_packet_is_marked() {
+    fn every_ecn_capable_packet_above_the_ce_threshold_is_marked() {
         let config = Config { ce_threshold: Some(Span::from_millis(2)), ..Config::default() };
         assert_eq!(signals(config.clone(), Ecn::Ect1, 8), [3, 4, 5, 6, 7]);
         assert_eq!(signals(config, Ecn::NotEct, 8), [] as [u64; 0]);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_alone_gets_everything_and_an_idle_one_saves_nothing() {
+    fn a_band_alone_gets_the_whole_link_and_an_idle_band_accumulates_no_deficit() {
         let mut queue = Drr::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
         let order = |queue: &mut Drr<TestPacket>, fate: &mut TestFate, count| -> Vec<Ecn> {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_that_may_not_send_yet_is_passed_over_and_keeps_its_turn() {
+    fn a_band_held_back_by_its_shaper_is_skipped_and_keeps_its_turn() {
         // 8 Mbit/s of IP bytes: a packet each 1.5 ms, one at once.
         let shaper = r#"{ "kind": "tbf", "rate": "8 Mbit/s", "burst": "1500 B", "overhead": "0 B" }"#;
         let text =

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_has_just_come_goes_before_those_that_wait() {
+    fn a_new_flow_is_served_before_backlogged_flows() {
         let mut flows = flows(1024);
         for _ in 0..3 {
             flows.push(0, packet(0, 1500));

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deaf_flow_loses_what_it_sends_too_much_and_others_lose_nothing() {
+    fn an_unresponsive_flow_loses_its_excess_and_other_flows_lose_nothing() {
         // Three flows at 1000 packets/s: one sends 2000, two send 250 each. The unresponsive one gets the remaining 500.
         let (mut queue, mut fate) = (fq_codel(Config::default()), TestFate::default());
         let mut sent = [0u64; 3];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn when_full_the_fattest_flow_loses_half_but_not_more_than_a_batch() {
+    fn a_full_queue_drops_half_of_the_longest_flow_but_at_most_one_batch() {
         let config = Config { limit: Limit::Packets(300), ..Config::default() };
         let (mut queue, mut fate) = (fq_codel(config), TestFate::default());
         for n in 0..300 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_a_limit_of_its_own() {
+    fn the_memory_limit_bounds_the_bytes_in_the_queue() {
         let config = Config { memory_limit: Bytes::new(15_000), ..Config::default() };
         let (mut queue, mut fate) = (fq_codel(config), TestFate::default());
         for _ in 0..100 {

@@ -171,7 +171,7 @@ mod tests {
     };
 
     #[test]
-    fn a_deaf_flow_is_dropped_from_and_others_are_not() {
+    fn only_the_unresponsive_flow_loses_packets() {
         // 1000 packets/s: flow 0 sends 1000, flow 1 250. The bucket of flow 0 grows, and a quarter of it is dropped.
         let mut queue = FqPie::new(&Config::default(), &LINK, Random::stream(1, "queue"));
         let mut fate = TestFate::default();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_taken_late_give_the_values_of_steps_taken_in_time() {
+    fn late_updates_give_the_same_values_as_updates_on_time() {
         // The delay is 30 ms and a packet waits; one bucket is updated at each step, the other once for all steps.
         let law = Law::new(&pie::Config::default(), &LINK);
         let mut packet = TestPacket::new(1500, Ecn::NotEct);

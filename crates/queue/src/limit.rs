@@ -165,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_time_is_what_the_link_sends_in_it() {
+    fn a_limit_in_time_is_the_bytes_that_the_link_sends_in_that_time() {
         assert_eq!("10 ms".parse::<Limit>().unwrap().resolve(&LINK), Room::Bytes(Bytes::new(62_500)));
     }
 
     #[test]
-    fn limits_read_back_what_they_print() {
+    fn printed_limits_read_back_and_invalid_ones_are_refused() {
         for text in ["1000 packets", "64 KiB", "20 ms", "2 bdp", "0.5 bdp"] {
             assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
         }

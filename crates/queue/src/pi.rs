@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_those_of_the_formula() {
+    fn each_step_follows_the_formula_of_rfc_9332() {
         // RFC 9332: alpha 0.16, beta 3.2, target 15 ms. Delay 25 ms after none: 0.16 x 0.010 + 3.2 x 0.025 = 0.0816; then
         // 30 ms: + 0.16 x 0.015 + 3.2 x 0.005 = 0.1; then none: - 0.16 x 0.015 - 3.2 x 0.030 = 0.0016.
         let mut pi = Pi::new(ms(15), ms(16), 0.16, 3.2, 1.0);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_of_idleness_takes_it_to_nothing_and_leaves_the_next_step_ahead() {
+    fn an_hour_of_idleness_lowers_the_probability_to_zero_and_schedules_the_next_update_ahead() {
         let mut pi = Pi::new(ms(15), ms(16), 0.16, 3.2, 1.0);
         pi.step(ms(100));
         let hour = Time::ZERO + Span::from_secs(3600);

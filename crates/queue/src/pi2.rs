@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deaf_overload_settles_where_the_square_drops_the_excess() {
+    fn an_unresponsive_overload_settles_where_the_square_drops_the_excess() {
         // The load is a fifth too high: a sixth is dropped, so p' is sqrt(1/6) = 0.408, and the delay is held at 20 ms.
         let (pi2, dropped, _) = drive(1.2, Ecn::NotEct);
         assert!((dropped - 1.0 / 6.0).abs() < 0.01, "{dropped}");

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_burst_passes_untouched() {
+    fn a_first_burst_passes_without_drops() {
         let (mut pie, mut fate) = (pie(Config::default()), TestFate::default());
         drive(&mut pie, &mut fate, 2.0, Ecn::NotEct, 0);
         for i in 0..100 {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_packet_is_dropped_as_full() {
+    fn packets_that_arrive_at_a_full_queue_are_counted_as_dropped_full() {
         let config = Config { limit: Limit::Packets(3), ..Config::default() };
         let (mut pie, mut fate) = (pie(config), TestFate::default());
         for _ in 0..5 {

@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_or_made_or_turned_round_in_any_queue(steps in steps()) {
+    fn every_queue_conserves_packets_and_keeps_each_flow_in_order(steps in steps()) {
         for (name, config) in configs() {
             watch(&name, &config, &steps, None);
         }
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_that_passes_leaves_the_queue_as_if_it_had_gone_through(steps in steps()) {
+    fn a_packet_that_passes_an_empty_queue_leaves_the_same_state_as_enqueue_and_dequeue(steps in steps()) {
         for (name, config) in configs() {
             passes_as_through(&name, &config, &steps);
         }
@@ -216,7 +216,7 @@ fn one_seed_gives_one_result() {
 }
 
 #[test]
-fn every_queue_reads_back_what_it_writes() {
+fn every_queue_configuration_reads_back_as_it_was_written() {
     for (name, config) in configs() {
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<Config>(&text).unwrap(), config, "{name}");
@@ -270,7 +270,7 @@ impl crate::Fate<TestPacket> for ByClass {
 }
 
 #[test]
-fn what_every_queue_does_with_a_standard_traffic() {
+fn every_queue_treats_standard_traffic_as_recorded() {
     let mut table = String::new();
     for (name, config) in configs() {
         let (mut queue, mut fate) = (build(&config), ByClass::default());

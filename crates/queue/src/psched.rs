@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_take_their_time_rounded_down_as_in_the_kernel() {
+    fn transmission_times_are_rounded_down_as_in_the_kernel() {
         // 1,250,000 B/s: 800 ns a byte, exact in binary down to the 22nd place (1e9 * 2^22 / 1,250,000 = 3,355,443,200).
         let rate = LinuxRate::new(Rate::from_mbit_per_sec(10));
         assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_handed_over_in_whole_ticks() {
+    fn a_bucket_is_converted_to_whole_ticks() {
         let rate = LinuxRate::new(Rate::from_mbit_per_sec(8));
         // 2000 bytes at 1 MB/s are 2 ms, or 31,250 ticks; one byte is 1 us, or 15.6 ticks.
         assert_eq!(

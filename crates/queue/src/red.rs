@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_linear_between_the_thresholds_and_again_to_twice_the_upper_one() {
+    fn the_probability_is_linear_between_the_thresholds_and_from_there_to_twice_the_upper_one() {
         // min 5, max 15, max_p 0.02: halfway 0.01; gentle at 22.5 halfway from 0.02 to 1, 0.51.
         let red = detector(&Config::default());
         for (average, share) in

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_finds_more_than_the_threshold_is_marked() {
+    fn a_packet_that_arrives_at_a_backlog_above_the_threshold_is_marked() {
         assert_eq!(marked_on_arrival(threshold("3 packets"), 6), [5, 6]);
         // 4500 bytes are three packets of 1500; 5 ms are 6250 bytes, more than four; half a BDP of 16.7 packets are 9.
         assert_eq!(marked_on_arrival(threshold("4.5 kB"), 6), [5, 6]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn by_sojourn_a_packet_is_marked_when_it_leaves_late() {
+    fn a_packet_with_a_sojourn_above_the_threshold_is_marked_on_departure() {
         let config = Config { measure: Measure::Sojourn, ..threshold("2 ms") };
         let (mut step, mut fate) = (step(config), TestFate::default());
         for _ in 0..4 {
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_as_a_sojourn_are_the_time_that_the_link_needs_for_them() {
+    fn a_sojourn_threshold_in_packets_or_bytes_is_their_transmission_time() {
         assert_eq!(time_of(Limit::Packets(10), &LINK), Span::from_millis(12));
         assert_eq!(time_of(Limit::Bytes(Bytes::new(15_000)), &LINK), Span::from_millis(12));
         assert_eq!(time_of(Limit::Time(Span::from_millis(1)), &LINK), Span::from_millis(1));
     }
 
     #[test]
-    fn what_cannot_be_marked_passes_or_is_dropped() {
+    fn packets_that_cannot_be_marked_pass_or_are_dropped_as_configured() {
         for (drop_incapable, dropped) in [(false, 0), (true, 2)] {
             let config = Config { drop_incapable, ..threshold("3 packets") };
             let (mut step, mut fate) = (step(config), TestFate::default());
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_even_a_capable_packet_is_dropped() {
+    fn a_full_queue_drops_even_ecn_capable_packets() {
         let config = Config { limit: Limit::Packets(5), ..threshold("3 packets") };
         let (mut step, mut fate) = (step(config), TestFate::default());
         for _ in 0..8 {

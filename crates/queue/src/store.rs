@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_keep_their_order_and_places_are_used_again() {
+    fn chains_keep_their_order_and_free_slots_are_reused() {
         let (mut store, mut odd, mut even) = (Store::new(), Chain::EMPTY, Chain::EMPTY);
         for round in 0..3 {
             for n in 0..10 {

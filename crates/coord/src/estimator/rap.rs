@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_back_off_is_damped_from_when_the_loss_is_known() {
+    fn losses_of_packets_sent_before_a_back_off_takes_effect_cause_no_second_one() {
         let mut rap = grown();
         // The loss at 400 ms is declared at 440 ms. Packets due until 540 ms had left before the sender learned of the loss.
         rap.lost(&event(9, 400), &conditions(100), ms(440));

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_interval_explains_the_rate_before_the_loss() {
+    fn the_first_loss_interval_corresponds_to_the_rate_before_the_loss() {
         // 328,010 B/s at 50 ms corresponds to p = 0.01.
         let tfrc = after(Config::default(), &[500], 328_010.0);
         let p = tfrc.history.loss_event_rate().unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn where_windows_are_small_a_tcp_that_repairs_them_has_more() {
+    fn the_equation_for_rack_gives_a_higher_rate_than_reno_where_windows_are_small() {
         let rate = |tcp, apart: u64| {
             let losses: Vec<u64> = (0..12).map(|n| n * apart).collect();
             let timeout_rtts = (tcp == Tcp::Reno).then_some(2.0);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_loss_the_rate_is_twice_what_arrives_or_the_default_one() {
+    fn the_rate_before_a_loss_is_twice_the_arrival_rate_or_the_default_rate() {
         let tfrc = Tfrc::new(Config::default());
         assert_eq!(tfrc.rate(&conditions(50, 1e6)), 2e6);
         assert_eq!(tfrc.rate(&conditions(50, 10.0)), 4380.0 / 0.05);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variant_of_the_rfc_is_bounded_by_what_arrives() {
+    fn only_the_variant_of_the_rfc_is_bounded_by_the_arrival_rate() {
         let losses: Vec<u64> = (0..12).map(|n| n * 100).collect();
         let idle = conditions(50, 100e3);
         assert_eq!(after(Config::default(), &losses, 1e5).rate(&idle), 200e3);

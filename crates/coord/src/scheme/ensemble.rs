@@ -41,7 +41,7 @@ mod tests {
     use weir_base::Bytes;
 
     #[test]
-    fn a_flow_that_lags_behind_catches_up() {
+    fn a_flow_with_more_bytes_left_gets_a_higher_rate() {
         // Three flowshares of 1 Mbit/s; 30, 10 and 0 kB left: a floor of 0.1 each, 2.7 Mbit/s split 3 : 1 : 0.
         let rate = |own| {
             let shares = Shares { flowshare: Rate::from_mbit_per_sec(1), flows: 3, own, sum: 40_000 };
@@ -51,13 +51,13 @@ mod tests {
     }
 
     #[test]
-    fn between_ensembles_each_has_its_flowshare() {
+    fn each_flow_has_its_flowshare_between_ensembles() {
         let shares = Shares { flowshare: Rate::from_mbit_per_sec(1), flows: 3, own: 0, sum: 0 };
         assert_eq!(Config::default().rate(&shares), Rate::from_mbit_per_sec(1));
     }
 
     #[test]
-    fn a_flow_writes_what_it_has_left() {
+    fn a_flow_writes_the_number_of_bytes_it_has_left() {
         let own = Own { frame: Bytes::new(51_200), left: Bytes::new(12_000), urgent: false };
         assert_eq!(Config::default().number(&own), Some(12_000));
     }

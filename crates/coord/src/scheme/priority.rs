@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_takes_nine_tenths_of_three_flowshares() {
+    fn one_urgent_flow_takes_nine_tenths_of_three_flowshares() {
         assert_eq!(rates(0.15, 3, 1), (2_700_000, 150_000));
     }
 
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_of_nothing_stops_the_others() {
+    fn a_floor_of_zero_stops_the_flows_that_are_not_urgent() {
         assert_eq!(rates(0.0, 4, 1), (4_000_000, 0));
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_for_a_tenth_of_a_second_says_what_has_to_be_dropped() {
+    fn the_loss_ratio_over_a_tenth_of_a_second_gives_the_base_probability() {
         // 800 arrive where 500 leave: 3/8 are lost, p' = sqrt(0.375) = 0.6124.
         let mut losses = Losses::default();
         let mut told = Vec::new();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_with_room_or_below_the_target_begins_anew() {
+    fn a_measurement_restarts_when_the_queue_has_room_or_the_delay_is_below_the_target() {
         let mut losses = Losses::default();
         for update in 1..100 {
             (losses.offered, losses.lost) = (losses.offered + 8, losses.lost + 3);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_begin_when_one_percent_is_needed_and_end_when_none_is() {
+    fn drops_begin_at_a_probability_of_one_percent_and_end_at_zero() {
         // Target 5 ms, beta 3.2, alpha 0.16. A delay of 30 ms after zero gives p' = 0.16 x 0.025 + 3.2 x 0.03 = 0.1, whose square is
         // 1 %. Each later update without a queue subtracts 0.0008, the first of them 0.096 in addition.
         let config = Config::default();

@@ -61,7 +61,7 @@ fn codepoints_decide_the_queue() {
 }
 
 #[test]
-fn classic_packets_feel_the_square_and_l4s_packets_k_times_the_base_probability() {
+fn classic_signals_have_the_square_and_l4s_marks_k_times_the_base_probability() {
     // p' = 0.3: p_C = 0.09, p_CL = 0.6. Standard deviations 0.002 and 0.0035.
     let near = |a: f64, b: f64| (a - b).abs() < 0.012;
     for preset in [r#"{ "preset": "rfc9332" }"#, r#"{ "preset": "thesis" }"#] {
@@ -77,7 +77,7 @@ fn classic_packets_feel_the_square_and_l4s_packets_k_times_the_base_probability(
 }
 
 #[test]
-fn from_half_on_both_queues_are_dropped_from_by_the_square() {
+fn in_overload_both_queues_drop_with_the_square_of_the_base_probability() {
     // p' = 0.6 is above 1/k: p_C = 0.36 for all. The RFC and Linux mark the remaining L4S packets; the study marks by the step only.
     let near = |a: f64, b: f64| (a - b).abs() < 0.015;
     for (preset, rest) in [("rfc9332", 0.64), ("thesis", 0.0)] {
@@ -95,7 +95,7 @@ fn from_half_on_both_queues_are_dropped_from_by_the_square() {
 }
 
 #[test]
-fn without_drops_in_overload_the_base_probability_ends_where_all_of_l4s_is_marked() {
+fn without_overload_drops_the_base_probability_stops_where_every_l4s_packet_is_marked() {
     let mut queue = queue(r#"{ "drop_overload": false }"#);
     let mut fate = TestFate::default();
     offer(&mut queue, Ecn::NotEct, Time::ZERO, &mut fate);
@@ -104,7 +104,7 @@ fn without_drops_in_overload_the_base_probability_ends_where_all_of_l4s_is_marke
 }
 
 #[test]
-fn above_the_step_every_l4s_packet_is_marked() {
+fn an_l4s_packet_with_a_sojourn_above_the_step_is_marked() {
     // The step is at 1 ms: three packets arrive at once, and leave after 0, 1 and 1.001 ms.
     let mut queue = queue(r#"{}"#);
     let mut fate = TestFate::default();
@@ -116,7 +116,7 @@ fn above_the_step_every_l4s_packet_is_marked() {
 }
 
 #[test]
-fn a_packet_that_found_too_few_is_spared_from_the_step() {
+fn a_packet_that_arrived_at_an_empty_l4s_queue_is_exempt_from_the_step() {
     let mut queue = queue(r#"{ "preset": "thesis" }"#);
     let mut fate = TestFate::default();
     for _ in 0..2 {
@@ -127,7 +127,7 @@ fn a_packet_that_found_too_few_is_spared_from_the_step() {
 }
 
 #[test]
-fn a_step_in_packets_looks_at_what_is_left() {
+fn a_step_in_packets_is_compared_with_the_backlog_on_departure() {
     let mut queue = queue(r#"{ "step_thresh": "2 packets" }"#);
     let mut fate = TestFate::default();
     for _ in 0..5 {
@@ -186,7 +186,7 @@ fn weighted_round_robin_gives_classic_its_share() {
 }
 
 #[test]
-fn the_controller_sees_the_longest_delay_or_that_of_classic_first() {
+fn the_controller_uses_the_longest_delay_or_the_classic_delay_first() {
     // A classic packet waits since 10 ms, an L4S one since 4 ms: the delays at the update at 16 ms are 6 ms and 12 ms.
     for (preset, expected) in [("rfc9332", 12), ("thesis", 6)] {
         let mut queue = queue(&format!(r#"{{ "preset": "{preset}" }}"#));
@@ -246,7 +246,7 @@ fn limits_in_packets_and_in_bytes_hold_for_both_queues_together() {
 }
 
 #[test]
-fn a_burst_is_spared_from_the_step_and_a_standing_queue_is_not() {
+fn a_burst_is_exempt_from_the_step_and_a_standing_queue_is_not() {
     // The step is at 1 ms, and at 1.8 ms for bursts, for 5 ms after the queue was empty. Ten packets arrive at 0 and ten at 4 ms:
     // whether the packet that leaves after this many microseconds is marked.
     let marked = |text: &str, at: u64| {
@@ -285,7 +285,7 @@ fn in_overload(text: &str, p: f64, root: f64) -> DualPi2<TestPacket> {
 }
 
 #[test]
-fn with_a_controller_of_its_own_l4s_is_dropped_from_as_much_as_it_needs() {
+fn a_separate_overload_controller_drops_the_share_of_l4s_that_l4s_needs() {
     // L4S needs 0.3^2 = 9 %, classic p'^2 = 1 %: classic gets (0.3 / 2)^2 = 2.25 %, in drops although its packets are ECN-capable.
     // Once classic needs more, 0.4^2 = 16 %, L4S still gets its 9 %. The remaining L4S packets are marked with 2 p'.
     let near = |a: u32, b: f64| (f64::from(a) / 2e4 - b).abs() < 0.012;
@@ -309,7 +309,7 @@ fn with_a_controller_of_its_own_l4s_is_dropped_from_as_much_as_it_needs() {
 }
 
 #[test]
-fn while_l4s_is_dropped_from_classic_has_the_larger_weight() {
+fn classic_has_the_larger_weight_while_l4s_packets_are_dropped() {
     let order = |text: &str| -> String {
         let mut queue = in_overload(text, 0.0, 0.1);
         queue.classic_backlog = Backlog::default();
@@ -329,7 +329,7 @@ fn while_l4s_is_dropped_from_classic_has_the_larger_weight() {
 }
 
 #[test]
-fn a_full_queue_finds_its_probability_within_a_fifth_of_a_second() {
+fn a_full_queue_reaches_the_required_probability_within_a_fifth_of_a_second() {
     // 1600 packets/s arrive and 1000 leave, the target is 15 ms and the buffer holds 24 ms: p'^2 = 3/8 is needed, p' = 0.61. From
     // the delay alone p' reaches beta x 24 ms = 0.077 and then rises by alpha x 9 ms each 16 ms, 0.09 a second.
     let after = |text: &str| {
@@ -349,7 +349,7 @@ fn a_full_queue_finds_its_probability_within_a_fifth_of_a_second() {
 }
 
 #[test]
-fn the_other_presets_have_none_of_what_weir_adds() {
+fn presets_other_than_weir_leave_its_extensions_off() {
     let rfc9332 = read("{}");
     let thesis = read(r#"{ "preset": "thesis" }"#);
     for config in [&rfc9332, &thesis] {
@@ -364,7 +364,7 @@ fn the_other_presets_have_none_of_what_weir_adds() {
 }
 
 #[test]
-fn presets_give_what_is_not_written() {
+fn a_preset_supplies_the_parameters_that_are_not_given() {
     let thesis = read(r#"{ "preset": "thesis", "step_thresh": "5 ms" }"#);
     assert_eq!(thesis.limit, Limit::Packets(1000));
     assert_eq!((thesis.alpha, thesis.beta, thesis.coupling_factor), (0.3125, 3.125, 2.0));

@@ -91,7 +91,7 @@ fn a_class_alone_borrows_up_to_its_ceiling() {
 }
 
 #[test]
-fn each_gets_its_rate_and_what_is_left_in_proportion_to_the_quanta() {
+fn each_class_gets_its_rate_and_borrows_the_excess_in_proportion_to_its_quantum() {
     let mut htb = build(FAMILY);
     (0..2).for_each(|flow| assert_eq!(put(&mut htb, flow, 1000, Time::ZERO), 0));
     let [a, b] = counts(&departures(&mut htb, Time::ZERO, ms(1000)));
@@ -101,7 +101,7 @@ fn each_gets_its_rate_and_what_is_left_in_proportion_to_the_quanta() {
 }
 
 #[test]
-fn without_a_ceiling_above_its_rate_a_class_takes_nothing_from_others() {
+fn a_class_without_a_ceiling_above_its_rate_borrows_nothing() {
     let circuits = r#"{ "classes": [
         { "name": "a", "rate": "4.8 Mbit/s", "flows": [0] }, { "name": "b", "rate": "1.6 Mbit/s", "flows": [1] }
     ] }"#;
@@ -116,7 +116,7 @@ fn without_a_ceiling_above_its_rate_a_class_takes_nothing_from_others() {
 }
 
 #[test]
-fn of_those_that_borrow_the_lower_priority_number_goes_first() {
+fn the_borrowing_class_with_the_lowest_priority_number_is_served_first() {
     let text = FAMILY.replace(r#""quantum": "1000 B","#, r#""quantum": "1000 B", "prio": 1,"#);
     let mut htb = build(&text);
     (0..2).for_each(|flow| assert_eq!(put(&mut htb, flow, 1000, Time::ZERO), 0));
@@ -134,7 +134,7 @@ fn packets_of_no_class_go_first_and_unshaped() {
 }
 
 #[test]
-fn a_thousand_classes_come_change_and_go_under_load_and_the_others_lose_nothing() {
+fn only_removed_classes_lose_packets_while_a_thousand_are_added_changed_and_removed() {
     let mut htb = build(LEAF);
     let mut fate = TestFate::default();
     let (mut now, mut sent, mut offered, mut removed) = (Time::ZERO, 0, 0, 0);
@@ -183,7 +183,7 @@ fn circuits(others: u32, rate: &str) -> crate::Config {
 }
 
 #[test]
-fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_leave_the_others_as_if_alone() {
+fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_do_not_delay_the_others() {
     let run = |changes: &[(u64, crate::Config)]| {
         let crate::Config::Htb(first) = circuits(0, "1 Mbit/s") else { unreachable!("it is HTB") };
         let mut htb: Htb<TestPacket> = Htb::new(&first, &LINK, Random::stream(1, "queue"));
@@ -221,7 +221,7 @@ fn a_thousand_classes_that_a_schedule_adds_changes_and_removes_leave_the_others_
 }
 
 #[test]
-fn what_a_schedule_cannot_change_is_refused() {
+fn a_schedule_cannot_change_a_parent_an_inner_queue_or_the_kind_of_queue() {
     let with = |class: &str| -> crate::Config {
         serde_json::from_str(&format!(r#"{{ "kind": "htb", "classes": [{{ "name": "all" }}, {class}] }}"#))
             .unwrap()
@@ -257,7 +257,7 @@ fn a_leaf_that_becomes_a_parent_lends_and_is_a_leaf_again_when_its_last_child_go
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn invalid_classes_are_refused() {
     let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
     assert!(refused(r#"{ "classes": [] }"#).contains("write 1 to 65535"));
     assert!(

@@ -36,7 +36,7 @@ fn departures(queue: &mut Tbf<TestPacket>, fate: &mut TestFate, arrivals: &[(u64
 }
 
 #[test]
-fn a_burst_leaves_at_once_and_what_follows_at_the_rate() {
+fn a_burst_leaves_at_once_and_later_packets_at_the_rate() {
     // 8 Mbit/s: a microsecond a byte. The bucket holds three packets of 986 + 14 bytes.
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "3000 B", "limit": "10 kB" }"#);
     let left = departures(&mut queue, &mut TestFate::default(), &[(0, 986); 5]);
@@ -44,7 +44,7 @@ fn a_burst_leaves_at_once_and_what_follows_at_the_rate() {
 }
 
 #[test]
-fn a_rest_fills_the_bucket_up_to_the_burst_and_no_further() {
+fn an_idle_period_fills_the_bucket_to_the_burst_and_no_further() {
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "2000 B", "limit": "10 kB" }"#);
     let mut fate = TestFate::default();
     let left = departures(&mut queue, &mut fate, &[(0, 986), (0, 986), (500, 986), (50_000, 986)]);
@@ -56,7 +56,7 @@ fn a_rest_fills_the_bucket_up_to_the_burst_and_no_further() {
 }
 
 #[test]
-fn a_change_fills_the_bucket_and_keeps_what_waits() {
+fn a_reconfiguration_fills_the_bucket_and_keeps_the_queued_packets_that_fit() {
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "2000 B", "limit": "10 kB" }"#);
     let mut fate = TestFate::default();
     for length in [986, 986, 986, 1286, 486, 986] {
@@ -89,7 +89,7 @@ fn the_peak_rate_spaces_a_burst() {
 }
 
 #[test]
-fn the_limit_counts_headers_and_a_latency_is_what_the_rate_sends_in_it_and_the_burst() {
+fn the_limit_counts_headers_and_a_latency_becomes_the_bytes_of_its_time_and_the_burst() {
     let dropped = |text: &str| {
         let (mut queue, mut fate) = (build(text), TestFate::default());
         for _ in 0..20 {
@@ -122,7 +122,7 @@ fn a_packet_larger_than_a_bucket_is_dropped() {
 }
 
 #[test]
-fn a_queue_within_decides_what_is_dropped_and_in_which_order() {
+fn the_inner_queue_decides_which_packet_is_sent_next() {
     let text = r#"{ "rate": "8 Mbit/s", "burst": "1000 B", "queue": { "kind": "strict-priority" } }"#;
     let (mut queue, mut fate) = (build(text), TestFate::default());
     for ecn in [Ecn::NotEct, Ecn::NotEct, Ecn::Ect1] {
@@ -139,7 +139,7 @@ fn a_queue_within_decides_what_is_dropped_and_in_which_order() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn invalid_parameters_are_refused() {
     let refused = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
     assert!(refused(r#"{ "limit": "100 packets" }"#).contains("cannot have a limit of 100 packets"));
     assert!(refused(r#"{ "peakrate": "10 Mbit/s" }"#).contains("is not above the rate of 10 Mbit/s"));
@@ -149,7 +149,7 @@ fn what_does_not_fit_together_is_refused() {
 }
 
 #[test]
-fn a_coarse_timer_lets_go_at_once_what_has_fallen_due() {
+fn a_coarse_timer_releases_all_due_packets_at_once() {
     // The rate is a packet a millisecond, the bucket holds four, and the timer fires each 3 ms.
     let mut queue = build(r#"{ "rate": "8 Mbit/s", "burst": "4000 B", "limit": "20 kB", "timer": "3 ms" }"#);
     let left = departures(&mut queue, &mut TestFate::default(), &[(500, 986); 11]);
