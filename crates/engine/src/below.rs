@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_the_folder_are_not_followed_but_one_that_names_it_is() {
+    fn links_in_the_folder_are_not_followed_and_a_link_to_the_folder_is() {
         let place = tempfile::tempdir().unwrap();
         let (root, outside) = (place.path().join("root"), place.path().join("outside"));
         fs::create_dir_all(&root).unwrap();

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_writer_is_told_who_the_first_is_and_may_write_after_it() {
+    fn a_second_writer_learns_who_the_first_is_and_may_write_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let lock = Lock::take(folder.path()).unwrap();
         let Err(FolderError::Held { holder, .. }) = Lock::take(folder.path()) else { panic!("two writers") };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_file_reaches_no_terminal_as_it_is() {
+    fn the_text_of_a_lock_file_is_escaped_for_terminals() {
         let command = shown(&format!("weir \u{1b}[31m{}", "x".repeat(500)));
         assert!(command.starts_with("weir  [31mxxx") && command.ends_with("x..."), "{command}");
         let held = Some(std::time::Duration::from_secs(200));

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_weir_writes_is_told_from_what_others_put_beside_it() {
+    fn files_of_weir_are_distinguished_from_files_of_others() {
         for ours in [
             "lab.toml",
             "runs/sim-r1/run.json",
@@ -345,14 +345,14 @@ mod tests {
     ];
 
     #[test]
-    fn a_complete_set_takes_the_place_of_the_older_one_and_what_is_not_ours_stays() {
+    fn a_complete_set_replaces_the_older_one_and_files_of_others_stay() {
         let place = folder();
         publish(place.path()).unwrap();
         assert_eq!(files(place.path(), ""), SETTLED);
     }
 
     #[test]
-    fn an_interrupted_publication_goes_on_from_wherever_it_stopped() {
+    fn an_interrupted_publication_resumes_wherever_it_stopped() {
         // The steps of a publication are renames. Wherever a writer is killed between them, the next one gets the same result.
         let steps: [(&str, &str); 4] = [
             ("runs", ".weir-rerun/before/runs"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_command_goes_on_with_a_rerun() {
+    fn only_the_same_command_resumes_a_rerun() {
         let place = tempfile::tempdir().unwrap();
         let stage = |lab: &str, build: &str, only: &[&str]| {
             let only = only.iter().map(|only| only.to_string()).collect();

@@ -69,7 +69,7 @@ fn an_interrupted_tree_of_shards_keeps_every_finished_run_and_ends_as_if_never_i
 }
 
 #[test]
-fn what_a_killed_session_was_replacing_is_put_back() {
+fn files_that_a_killed_session_was_replacing_are_restored() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("out");
     run(&MadeUp::default(), &lab(201), &out, &Jobs::default(), everything);
@@ -88,7 +88,7 @@ fn what_a_killed_session_was_replacing_is_put_back() {
 }
 
 #[test]
-fn a_run_whose_command_fails_is_not_tried_again() {
+fn a_run_whose_command_fails_is_not_retried() {
     let place = tempfile::tempdir().unwrap();
     let engine = MadeUp { commands: vec!["r2".into()], ..MadeUp::default() };
     let jobs = Jobs { retries: 5, ..Jobs::default() };
@@ -99,7 +99,7 @@ fn a_run_whose_command_fails_is_not_tried_again() {
 }
 
 #[test]
-fn what_applications_waited_for_is_read_and_exported_in_both_layouts() {
+fn messages_of_applications_are_read_and_exported_in_both_layouts() {
     let place = tempfile::tempdir().unwrap();
     for runs in [3, MOST_FOLDERS + 1] {
         let out = place.path().join(runs.to_string());
@@ -124,7 +124,7 @@ fn what_applications_waited_for_is_read_and_exported_in_both_layouts() {
 }
 
 #[test]
-fn a_run_that_fails_is_tried_again_and_then_told_and_harms_no_other() {
+fn a_failed_run_is_retried_then_reported_and_affects_no_other_run() {
     for runs in [5, 201] {
         let place = tempfile::tempdir().unwrap();
         let engine = MadeUp {
@@ -145,7 +145,7 @@ fn a_run_that_fails_is_tried_again_and_then_told_and_harms_no_other() {
 }
 
 #[test]
-fn without_retries_a_panic_is_a_failure_that_says_what_it_said() {
+fn a_panic_without_retries_is_a_failure_with_the_panics_message() {
     let place = tempfile::tempdir().unwrap();
     let engine = MadeUp { panics: Mutex::new(vec!["r1".into()]), ..MadeUp::default() };
     let tally = run(&engine, &lab(2), place.path(), &Jobs { retries: 0, ..Jobs::default() }, everything);
@@ -154,7 +154,7 @@ fn without_retries_a_panic_is_a_failure_that_says_what_it_said() {
 }
 
 #[test]
-fn some_runs_can_be_run_again_and_the_others_stay() {
+fn selected_runs_can_be_repeated_and_the_others_stay() {
     for runs in [5, 201] {
         let place = tempfile::tempdir().unwrap();
         run(&MadeUp::default(), &lab(runs), place.path(), &Jobs::default(), everything);

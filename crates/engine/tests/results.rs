@@ -30,7 +30,7 @@ fn notes_are_there(out: &Path) {
 }
 
 #[test]
-fn an_interrupted_rerun_leaves_the_older_set_and_goes_on_with_the_same_command() {
+fn an_interrupted_rerun_leaves_the_older_set_and_the_same_command_resumes_it() {
     for runs in [6, 201] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("out");
@@ -78,7 +78,7 @@ fn a_rerun_of_some_runs_ends_with_those_new_and_the_others_as_they_were() {
 }
 
 #[test]
-fn a_rerun_that_fails_leaves_the_older_set_and_tries_again() {
+fn a_failed_rerun_leaves_the_older_set_and_is_retried() {
     let place = tempfile::tempdir().unwrap();
     first_set(place.path(), 3);
     let engine = MadeUp { more: 7, commands: vec!["r2".into()], ..MadeUp::default() };
@@ -90,7 +90,7 @@ fn a_rerun_that_fails_leaves_the_older_set_and_tries_again() {
 }
 
 #[test]
-fn a_first_set_may_be_a_rerun_and_a_reader_is_told_where_it_grows() {
+fn a_first_set_may_be_a_rerun_and_a_reader_learns_its_staging_folder() {
     let place = tempfile::tempdir().unwrap();
     let engine = MadeUp { cancel_at: 3, ..MadeUp::default() };
     assert!(rerun(&engine, &lab(3), place.path(), &[]).cancelled);
@@ -116,7 +116,7 @@ fn a_rerun_is_the_way_out_of_a_damaged_set() {
 }
 
 #[test]
-fn a_link_to_the_folder_stays_one() {
+fn a_symbolic_link_to_the_folder_stays_a_link() {
     let place = tempfile::tempdir().unwrap();
     let (real, link) = (place.path().join("real"), place.path().join("link"));
     fs::create_dir(&real).unwrap();
@@ -223,7 +223,7 @@ fn names_that_lead_out_of_the_folder_are_refused() {
 }
 
 #[test]
-fn a_run_of_no_lab_and_a_run_that_stands_twice_are_refused() {
+fn a_run_in_a_folder_of_another_name_and_a_run_outside_the_lab_are_refused() {
     let place = tempfile::tempdir().unwrap();
     run(&MadeUp::default(), &lab(2), place.path(), &Jobs::default(), everything);
     let at = |name: &str| place.path().join("runs").join(name);
@@ -235,7 +235,7 @@ fn a_run_of_no_lab_and_a_run_that_stands_twice_are_refused() {
 }
 
 #[test]
-fn how_many_of_how_many_runs_there_are_is_known() {
+fn the_numbers_of_present_and_planned_runs_are_known() {
     let place = tempfile::tempdir().unwrap();
     run(&MadeUp::default(), &lab(60), place.path(), &Jobs::default(), |run| run.repeat <= 22);
     let results = Results::open(place.path()).unwrap();

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_of_no_flow_is_nobodys() {
+    fn a_port_of_no_flow_belongs_to_nobody() {
         assert_eq!(flow_of(port_of(3), port_of(3), 4), FlowId(3));
         assert_eq!(flow_of(port_of(4), port_of(4), 4), NO_FLOW);
         assert_eq!(flow_of(40_000, port_of(3), 4), NO_FLOW);

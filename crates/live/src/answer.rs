@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_request_becomes_the_reply_and_its_sums_stay_right() {
+    fn an_echo_request_becomes_the_reply_and_its_checksums_stay_correct() {
         let mut echo = vec![8, 0, 0, 0, 0x12, 0x34, 0, 7, 1, 2, 3, 4];
         let sum = checksum(&echo);
         echo[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_and_what_is_cut_short_are_no_datagrams() {
+    fn fragments_and_truncated_packets_are_not_datagrams() {
         let mut fragment = packet(UDP, &[0; 12]);
         fragment[6] = 0x20;
         let mut short = packet(UDP, &[0; 7]);

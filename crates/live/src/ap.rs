@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn every_datagram_of_a_bundle_is_rewritten_and_a_bundle_goes_whole_or_not_at_all() {
+    fn every_datagram_of_a_bundle_is_rewritten_and_a_bundle_is_sent_whole_or_not_at_all() {
         let mut state = state();
         let none = Flags::default();
         let mut bundle = Slot::of(&frame(&[none, none, none], 0), Some(20));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_behind_tags_is_an_applications_too_and_one_behind_three_passes() {
+    fn an_applications_packet_is_found_behind_two_vlan_tags_and_passes_behind_three() {
         let mut state = state();
         for (tags, outbound) in [(0, 1), (1, 2), (2, 3), (3, 3)] {
             let mut slot = Slot::of(&frame(&[Flags::default()], tags), None);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflected_packet_leaves_where_it_came_in_with_all_addresses_turned_round() {
+    fn a_reflected_packet_leaves_where_it_arrived_with_all_addresses_swapped() {
         let mut slot = Slot::of(&frame(&[Flags::REFLECT], 0), None);
         assert_eq!(state().take(&mut slot, Side::Local, Time::ZERO), Some(Side::Local));
         assert_eq!(slot.frame()[..12], [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1]);
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_a_frame_makes_it_panic() {
+    fn truncated_frames_cause_no_panic() {
         let (mut state, whole) = (state(), frame(&[Flags::default()], 1));
         for length in 14..whole.len() {
             for side in [Side::Local, Side::Path] {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_never_rests_is_told_to_within_ninety_milliseconds() {
+    fn a_thread_that_never_sleeps_must_sleep_within_ninety_milliseconds() {
         let mut budget = Budget::default();
         let mut now = ms(1000);
         while budget.allowance(now) != Allowance::Sleep {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_brings_the_allowance_back() {
+    fn sleep_restores_the_allowance() {
         let mut budget = Budget::default();
         (1..=88).for_each(|at| budget.used(Span::from_millis(1), ms(at)));
         assert_eq!(budget.allowance(ms(88)), Allowance::Sleep);

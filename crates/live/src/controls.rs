@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_controller_that_nobody_has_is_refused_with_what_the_kernel_has() {
+    fn an_unknown_controller_is_refused_with_a_list_of_the_kernels() {
         let lab = "format = 1\n[run]\nduration = \"1 s\"\n[dumbbell]\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
                    [traffic.a]\ncc = \"bbr\"\n";
         let run = weir_plan::Lab::from_str(lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);

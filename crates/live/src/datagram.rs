@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn later_fragments_other_protocols_and_what_is_cut_short_are_none() {
+    fn later_fragments_other_protocols_and_truncated_packets_are_not_datagrams() {
         let frame = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
         let changed = |at: usize, value: u8| {
             let mut ip = frame[ETHERNET..].to_vec();

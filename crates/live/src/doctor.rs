@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_finding_that_is_not_well_says_what_to_do() {
+    fn every_finding_of_a_problem_says_what_to_do() {
         let checks = examine(Err(std::io::ErrorKind::PermissionDenied.into()));
         assert!(checks.len() >= 10);
         for check in &checks {

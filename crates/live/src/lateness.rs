@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_more_of_rtt_share_and_floor_unless_an_aqm_asks_for_less() {
+    fn the_limit_is_the_larger_of_rtt_share_and_floor_unless_an_aqm_needs_a_lower_one() {
         assert_eq!(Limits::new(second(), Span::from_millis(20), None).p99, us(200));
         assert_eq!(Limits::new(second(), Span::from_millis(100), None).p99, us(1000));
         assert_eq!(Limits::new(second(), Span::from_millis(100), Some(Span::from_millis(5))).p99, us(500));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_run_is_not_invalid_and_a_late_one_is() {
+    fn a_late_run_is_invalid_and_a_punctual_one_is_not() {
         let limits = Limits::new(second(), Span::from_millis(20), None);
         let mut lateness = Lateness::default();
         let now = rounds(&mut lateness, Time::ZERO + second(), &[&[us(20)] as &[_]; 1000]);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_beside_which_others_had_over_half_of_the_processors_is_invalid() {
+    fn a_run_is_invalid_if_other_processes_used_over_half_of_the_processors() {
         let usage = |foreign, steal| Usage { foreign, steal };
         assert_eq!(usage(0.8, 0.2).verdict(2), None);
         let reason = "machine load: others had 1.10 of 2 processors, allowed 1.0: hosts were held up";
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_cannot_be_used_more_than_wholly() {
+    fn a_processor_is_used_at_most_completely() {
         let Some(before) = Load::now() else { return };
         std::thread::sleep(Duration::from_millis(50));
         let usage = Load::now().unwrap().since(&before);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_two_megabytes_are_kept_whole() {
+    fn output_of_up_to_two_megabytes_is_kept_whole() {
         let all = [b"begin\n".to_vec(), b"x".repeat(2 * KEPT - 11), b"\nend\n".to_vec()].concat();
         let (file, told) = kept(&[&all]);
         assert!(file == all);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_the_first_and_the_last_are_kept() {
+    fn the_first_and_the_last_part_of_longer_output_are_kept() {
         let (file, told) =
             kept(&[b"begin\n", &b"0123456789abcde\n".repeat(5 * KEPT / 16), b"no\nsuch luck\n"]);
         assert_eq!(file.len(), 2 * KEPT + b"\n[weir left 3145747 bytes out here]\n".len());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_told_in_part() {
+    fn a_line_without_end_is_shown_in_part() {
         let (_, told) = kept(&[&b"y".repeat(4 * KEPT)]);
         assert_eq!(told, "y".repeat(TOLD));
         assert_eq!(kept(&[]), (vec![], String::new()));

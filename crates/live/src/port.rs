@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_of_a_tag_is_read() {
+    fn the_kernels_information_on_a_tag_is_read() {
         // struct cmsghdr: length 36, level 263, kind 8. struct tpacket_auxdata: status, two lengths, two offsets, control, protocol.
         let mut bytes = [0; 8 * BESIDE];
         bytes[0] = 36;

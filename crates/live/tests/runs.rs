@@ -35,7 +35,7 @@ type Test = (&'static str, fn());
 
 const TESTS: [Test; 50] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
-    ("a_dropped_segment_is_sent_again_and_nothing_is_missing", a_dropped_segment_is_sent_again),
+    ("a_dropped_segment_is_retransmitted_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
     ("ect1_is_on_the_link_although_the_kernel_sends_ect0", marks::ect1_is_on_the_link),
     ("feedback_that_the_kernel_cannot_give_is_refused", marks::feedback_is_refused),
@@ -44,7 +44,7 @@ const TESTS: [Test; 50] = [
     ("datagrams_injected_by_the_fabric_are_all_received", datagrams::injected_datagrams_are_received),
     ("datagrams_of_a_socket_carry_their_codepoint", datagrams::socket_datagrams_carry_their_codepoint),
     ("a_bulk_flow_stops_at_its_time_and_its_last_byte_is_read", a_bulk_flow_stops),
-    ("two_groups_on_a_shared_link_are_told_apart", two_groups_are_told_apart),
+    ("two_groups_on_a_shared_link_are_distinguished", two_groups_are_told_apart),
     ("a_capture_holds_the_packets_of_its_link", a_capture_holds_the_packets),
     (
         "a_transfer_over_ipv6_arrives_whole_in_full_segments_and_nothing_stray_is_on_the_wire",
@@ -53,8 +53,8 @@ const TESTS: [Test; 50] = [
     ("marks_reach_the_receiver_over_ipv6", datagrams::marks_reach_the_receiver_over_ipv6),
     ("datagrams_over_ipv6_are_received_whoever_sends_them", datagrams::datagrams_over_ipv6),
     ("two_groups_between_the_same_places_take_different_ways", two_groups_take_different_ways),
-    ("what_a_link_damages_the_kernel_throws_away_and_no_packet_is_unaccounted_for", damage_is_thrown_away),
-    ("doubled_delayed_and_overtaken_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
+    ("the_kernel_discards_damaged_packets_and_every_packet_is_accounted_for", damage_is_thrown_away),
+    ("duplicated_delayed_and_reordered_packets_and_an_outage_harm_no_transfer", a_bad_link_harms_no_transfer),
     ("a_cancelled_run_ends_and_says_so", commands::a_cancelled_run_ends),
     ("requests_are_answered_over_one_connection", exchanges::requests_are_answered),
     ("a_resource_is_fetched_over_http_and_both_ends_close", exchanges::a_resource_is_fetched),
@@ -63,21 +63,21 @@ const TESTS: [Test; 50] = [
     ("a_client_echoes_each_mark_to_a_dctcp_server", exchanges::marks_are_echoed),
     ("frames_arrive_whole_whoever_sends_them_and_a_dropped_packet_loses_one", frames_arrive_whole),
     ("drawn_flows_arrive_whole_each_over_its_own_connection", drawn_flows_arrive),
-    ("on_off_datagrams_are_sent_while_it_is_on", datagrams::on_off_datagrams_are_sent),
+    ("on_off_datagrams_are_sent_while_the_source_is_on", datagrams::on_off_datagrams_are_sent),
     ("a_command_runs_inside_its_host_and_its_output_is_kept", commands::a_command_runs),
     ("a_command_that_fails_fails_the_run_and_nothing_outlives_it", commands::a_command_that_fails),
-    ("of_a_command_that_prints_gigabytes_two_megabytes_are_kept", commands::a_command_that_prints),
-    ("a_control_that_the_kernel_lacks_is_there_for_the_run_with_its_parameters", a_control_is_loaded),
+    ("two_megabytes_of_a_commands_gigabytes_of_output_are_kept", commands::a_command_that_prints),
+    ("a_control_that_the_kernel_lacks_is_loaded_for_the_run_with_its_parameters", a_control_is_loaded),
     ("runs_side_by_side_share_a_control_and_other_parameters_wait_for_it", runs_share_a_control),
     ("marks_reach_dctcp_one_by_one_and_nothing_is_lost", marks::marks_reach_dctcp),
     ("prague_paces_itself_and_sends_ect1", marks::prague_paces),
-    ("the_window_of_a_circuit_stands_through_losses", circuits::the_window_stands),
+    ("the_window_of_a_circuit_is_not_reduced_by_losses", circuits::the_window_stands),
     (
         "kernels_accept_what_aggregation_points_rewrite_and_they_measure_the_path",
         coordination::kernels_accept,
     ),
     ("sliq_arrives_whole_at_the_rate_that_aggregation_points_report", coordination::sliq_follows_reports),
-    ("aggregation_points_refuse_what_is_sealed_with_another_key", coordination::strangers_are_refused),
+    ("aggregation_points_refuse_packets_sealed_with_another_key", coordination::strangers_are_refused),
     (
         "reliable_streams_between_aggregation_points_arrive_whole_and_follow_their_reports",
         coordination::streams_arrive_whole,
@@ -87,8 +87,8 @@ const TESTS: [Test; 50] = [
         coordination::ensembles_wait_for_all_their_frames,
     ),
     ("flows_of_tfrc_and_rap_run_over_sockets", coordination::rate_based_flows_arrive),
-    ("a_circuit_that_loses_much_for_ten_seconds_ends_and_htcp_goes_on", circuits::much_loss_ends_it),
-    ("what_the_kernels_shaper_of_a_card_refuses_is_no_loss", cards::what_it_refuses_is_no_loss),
+    ("a_circuit_with_heavy_loss_for_ten_seconds_ends_and_htcp_continues", circuits::much_loss_ends_it),
+    ("packets_that_the_kernels_shaper_of_a_card_refuses_are_not_lost", cards::what_it_refuses_is_no_loss),
     ("each_class_of_a_card_has_its_flows", cards::each_class_has_its_flows),
     (
         "a_transfer_over_sliq_arrives_whole_sealed_or_not_over_a_path_that_loses",
@@ -96,9 +96,9 @@ const TESTS: [Test; 50] = [
     ),
     ("streams_of_one_sliq_connection_arrive_whole", sliq::streams_share_a_connection),
     ("messages_with_a_deadline_arrive_sealed", sliq::messages_arrive),
-    ("what_sockets_cannot_do_for_a_transport_is_refused", sliq::what_sockets_cannot_do_is_refused),
+    ("settings_that_sockets_cannot_implement_are_refused", sliq::what_sockets_cannot_do_is_refused),
     ("each_of_several_hosts_has_a_card_of_its_own", cards::each_of_several_hosts_has_its_own),
-    ("a_card_that_the_kernel_cannot_be_is_refused", cards::what_the_kernel_lacks_is_refused),
+    ("a_card_that_the_kernel_cannot_implement_is_refused", cards::what_the_kernel_lacks_is_refused),
 ];
 
 fn main() {

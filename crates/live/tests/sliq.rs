@@ -206,7 +206,7 @@ fn set_mtu(namespace: &Namespace, mtu: u32) {
 }
 
 #[test]
-fn what_is_sent_comes_back_when_the_device_comes_to_carry_less() {
+fn data_come_back_when_the_mtu_of_the_device_is_reduced() {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     for offload in [true, false] {
         let Some(namespace) = namespace(1500) else { return };
@@ -216,7 +216,7 @@ fn what_is_sent_comes_back_when_the_device_comes_to_carry_less() {
 }
 
 #[test]
-fn a_connection_goes_on_when_its_end_has_another_port_or_another_address() {
+fn a_connection_survives_a_change_of_its_endpoints_port_or_address() {
     for place in ["127.0.0.1:0", "127.0.0.2:0"] {
         let bind = |at: &str| UdpPort::bind(at.parse().unwrap(), true).unwrap();
         let ports = [bind("127.0.0.1:0"), bind("127.0.0.1:0")];

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_that_differs_is_told_with_both_values() {
+    fn each_key_that_differs_is_shown_with_both_values() {
         let old = "format = 1\n[dumbbell]\nrate = '10 Mbit/s'\nqueue = 'pie'\n[traffic.a]\ncc = 'cubic'\n[vary]\n'dumbbell.rtt' = ['1 ms', '2 ms']\n";
         let new = "# Faster.\nformat = 1\n[traffic]\na = { cc = 'cubic', flows = 2 }\n[vary]\n'dumbbell.rtt' = ['1 ms']\n[dumbbell]\nrate = '20 Mbit/s'\n";
         assert_eq!(
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_the_order_of_keys_are_no_change() {
+    fn comments_and_the_order_of_keys_are_not_changes() {
         let [old, new] = ["a = 1 # one\n[b]\nc = 2\n", "b.c = 2\na = 1\n"];
         assert_eq!(changes(old, new), Some(vec![]));
         assert_eq!(changes(old, "a = "), None);

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_gone_through_in_turn_and_a_range_is_divided_evenly() {
+    fn the_entries_of_a_list_are_taken_in_turn_and_a_range_is_divided_evenly() {
         let ms = Span::from_millis;
         let all = |times: &Times, count| (0..count).map(|flow| times.of(flow, count)).collect::<Vec<_>>();
         assert_eq!(all(&Times::One(ms(5)), 2), [ms(5), ms(5)]);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_names_of_files_are_refused() {
+    fn names_that_are_unfit_for_files_are_refused() {
         for bad in ["", "..", "../../../ESC", "a/b", ".hidden", "<b>", "a b", "\u{1b}[31m"] {
             let changes: [fn(&mut Run, &str); 6] = [
                 |run, name| run.id = name.into(),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_and_times_that_no_lab_gives_are_refused() {
+    fn impossible_indices_and_times_are_refused() {
         let changes: [fn(&mut Run); 11] = [
             |run| run.flows[0].group = 1,
             |run| run.groups[0].pairs[0].from = 1000,

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_foreign_labels_are_told_apart_by_a_digest() {
+    fn long_and_foreign_labels_are_distinguished_by_a_digest() {
         let long = |last: u32| slug(&format!("drop 20, 21, 22, 23, 24, 25, 26, 27, 28, {last}"));
         assert!(long(29).starts_with("drop-20-21-22-23-24") && long(29).len() <= LONGEST_SLUG);
         assert_ne!(long(29), long(30));

@@ -22,7 +22,7 @@ fn every_broken_lab_is_refused_with_a_place_and_a_suggestion() {
 }
 
 #[test]
-fn what_a_person_sees_of_every_broken_lab() {
+fn the_message_of_every_broken_lab_is_readable() {
     for name in broken() {
         insta::assert_snapshot!(name.clone(), refuse(&name).render(false, 100));
     }

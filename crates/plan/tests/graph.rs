@@ -99,7 +99,7 @@ fn a_graph_has_its_nodes_and_links_in_the_order_of_the_file_and_one_way_links_ha
 }
 
 #[test]
-fn groups_take_the_way_of_least_delay_and_its_slowest_link_is_theirs() {
+fn groups_take_the_path_of_least_delay_and_its_slowest_link_is_their_bottleneck() {
     let run = only(&format!("{PHONE}[traffic.a]\nfrom = 'server'\nto = 'phone'\n"));
     // Down: 1 + 10 + 5 = 16 ms by wifi against 1 + 5 + 20 = 26 by lte; up: 16 against 31.
     let (there, back) = ways(&run, "a");
@@ -110,7 +110,7 @@ fn groups_take_the_way_of_least_delay_and_its_slowest_link_is_theirs() {
 }
 
 #[test]
-fn a_group_on_a_host_with_several_links_chooses_by_via_and_comes_back_the_same_way() {
+fn a_group_on_a_host_with_several_links_chooses_by_via_and_returns_on_the_same_path() {
     let run = only(&format!(
         "{PHONE}[traffic.near]\nfrom = 'phone'\nto = 'server'\n\
          [traffic.far]\nfrom = 'phone'\nto = 'server'\nvia = ['lte']\n"
@@ -125,7 +125,7 @@ fn a_group_on_a_host_with_several_links_chooses_by_via_and_comes_back_the_same_w
 }
 
 #[test]
-fn ways_there_and_back_may_differ() {
+fn paths_there_and_back_may_differ() {
     let run = only(&format!(
         "{PHONE}[traffic.sat]\nfrom = 'server'\nto = 'phone'\nvia = ['satellite']\n\
          [traffic.mixed]\nfrom = 'server'\nto = 'phone'\nvia = ['isp']\nback = ['lte', 'core']\n"
@@ -159,7 +159,7 @@ fn nothing_is_forwarded_through_a_host() {
 }
 
 #[test]
-fn a_direction_turns_a_group_round_in_a_graph_too() {
+fn direction_up_reverses_a_group_in_a_graph_too() {
     let run = only(&format!("{PHONE}[traffic.a]\nfrom = 'server'\nto = 'phone'\ndirection = 'up'\n"));
     assert_eq!(ways(&run, "a").0, ["wifi-up", "dsl-up", "hosting-up"]);
 }
@@ -182,7 +182,7 @@ fn many_stops_are_found_as_fast_as_few() {
 }
 
 #[test]
-fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_or_the_one_they_say() {
+fn a_parking_lot_is_a_chain_of_equal_links_and_groups_pass_all_of_them_or_one() {
     let run = only(
         "[parking_lot]\nbottlenecks = 3\nbase_rtt = '60 ms'\nrate = { down = '10 Mbit/s', up = '20 Mbit/s' }\ndelay = '5 ms'\n\
          queue = { kind = 'tail-drop', limit = '1 bdp' }\nloss = 0.01\n\

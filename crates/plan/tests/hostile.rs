@@ -47,7 +47,7 @@ fn a_file_that_is_not_ordinary_is_refused_where_it_is_named() {
 }
 
 #[test]
-fn a_long_row_of_labs_is_told_from_a_circle() {
+fn a_long_chain_of_extended_labs_is_distinguished_from_a_circle() {
     let folder = tempfile::tempdir().unwrap();
     let path = |number: usize| folder.path().join(format!("lab{number}.toml"));
     for number in 0..40 {
@@ -116,7 +116,7 @@ fn a_file_larger_than_any_lab_is_refused_by_its_size() {
 }
 
 #[test]
-fn of_thousands_of_problems_all_are_found_and_twenty_are_shown() {
+fn thousands_of_problems_are_all_found_and_twenty_are_shown() {
     let keys = lines(8000, |n| format!("key{n} = 1\n"));
     let groups = lines(4000, |n| format!("[traffic.g{n}]\ncc = 'qubic'\n"));
     let levels = format!("[vary]\n{}", lines(32, |n| format!("'run.x{n}' = 7\n")));
@@ -165,7 +165,7 @@ fn labels_that_make_names_longer_than_a_file_system_takes_are_refused() {
 }
 
 #[test]
-fn what_is_shown_of_a_lab_has_no_control_characters() {
+fn messages_about_a_lab_have_no_control_characters() {
     let mut text = String::from("# \u{1b}[2J\u{1b}]0;title\u{7}\r\n");
     let _ = write!(text, "{HEAD}[traffic.\"\\u001b[31m\u{202e}\"]\ncc = \"\u{9b}\u{7f}\"\n");
     for text in [&text, "format = 1\n\u{1b}[8m = \u{1b}]8;;x\u{7}\n", "format = \u{1b}[1m\n# \u{9b}5m\n"] {

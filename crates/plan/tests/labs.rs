@@ -29,7 +29,7 @@ fn load(path: &Path) -> Lab {
 }
 
 #[test]
-fn every_lab_loads_and_its_name_is_its_files() {
+fn every_lab_loads_and_has_the_name_of_its_file() {
     let labs = labs();
     assert!(labs.len() >= 8);
     for path in labs {
@@ -42,7 +42,7 @@ fn every_lab_loads_and_its_name_is_its_files() {
 /// Steen 2017, sections 6.1, 12.1, 12.2 and chapter 13: 18, 96, 552 (two AQMs, three sets of flows, two codepoints, 46 rates)
 /// and 60 cells a threshold.
 #[test]
-fn the_dualpi2_studys_trees_are_as_large_as_the_study_says() {
+fn the_trees_of_the_dualpi2_study_have_the_sizes_of_the_study() {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/dualpi2");
     for (lab, cells) in [("sample", 18), ("overload", 96), ("overload-tcp", 552), ("threshold", 120)] {
         assert_eq!(load(&study.join(format!("{lab}.toml"))).tree().cells, cells, "{lab}");
@@ -52,7 +52,7 @@ fn the_dualpi2_studys_trees_are_as_large_as_the_study_says() {
 /// Ong 2020, sections 3.3 and 3.4: ten background controls, and LEDBAT++ that weir adds, at four delays beside six
 /// foregrounds, and two, four and eight flows of each by themselves; section 5.4.2 varies fifteen settings at two delays.
 #[test]
-fn the_lbe_studys_trees_are_as_large_as_the_study_says() {
+fn the_trees_of_the_lbe_study_have_the_sizes_of_the_study() {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/lbe");
     for (lab, cells) in [("download", 4 * 6 * 11), ("alone", 4 * 3 * 11), ("parameters", 2 * 15)] {
         assert_eq!(load(&study.join(format!("{lab}.toml"))).tree().cells, cells, "{lab}");
@@ -95,7 +95,7 @@ fn run_names_are_unique_and_fit_for_folders() {
 }
 
 #[test]
-fn a_run_survives_json() {
+fn a_run_is_the_same_after_json() {
     for path in labs() {
         let run = load(&path).runs().swap_remove(0);
         let text = serde_json::to_string(&run).unwrap();

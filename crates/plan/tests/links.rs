@@ -52,7 +52,7 @@ fn a_trace_gives_its_mean_as_the_rate_and_mahimahis_four_bytes_as_the_overhead()
 }
 
 #[test]
-fn the_files_of_a_lab_are_those_that_it_was_read_from_and_its_traces() {
+fn the_files_of_a_lab_are_its_sources_and_its_traces() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("cell")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
@@ -130,7 +130,7 @@ fn a_trace_is_looked_for_beside_the_file_that_names_it() {
 }
 
 #[test]
-fn a_setting_may_name_a_trace_whatever_stood_there() {
+fn a_setting_may_name_a_trace_in_place_of_any_rate() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken/fine.trace");
     let [down, up] = links(RATE, &[], &[&format!("dumbbell.rate.down.trace={path}")]);
     assert_eq!((down.trace.unwrap().file, up.trace), ("fine.trace".into(), None));
@@ -169,7 +169,7 @@ fn jitter_is_a_time_or_a_table() {
 }
 
 #[test]
-fn the_rest_of_what_a_link_does() {
+fn duplication_corruption_outages_and_wifi_are_read() {
     let link = down(
         "duplicate = 0.1\ncorrupt = \"2 %\"\noutage = [{ at = \"5 s\", for = \"1 s\" }, { at = \"2 s\", for = \"1 s\" }]",
     );
@@ -182,7 +182,7 @@ fn the_rest_of_what_a_link_does() {
 }
 
 #[test]
-fn a_schedule_changes_everything_that_changes() {
+fn a_schedule_can_change_every_changeable_property() {
     let text = format!(
         "{RATE}schedule = [\n{{ at = \"1 s\", rate = {{ trace = \"a\" }}, loss = {{ mean = 0.1, burst = 2 }} }},\n\
          {{ at = \"2 s\", rate = \"1 Mbit/s\", jitter = \"1 ms\", duplicate = \"1 %\", corrupt = 0.5 }}]"
@@ -199,7 +199,7 @@ fn a_schedule_changes_everything_that_changes() {
 }
 
 #[test]
-fn what_a_plain_link_does_not_do_is_not_written_into_its_run() {
+fn impairments_that_a_plain_link_does_not_have_are_not_written_into_its_run() {
     let lab = load(RATE, &[], &[]);
     let run = serde_json::to_value(&lab.runs()[0]).unwrap();
     let keys: Vec<_> = run["network"]["links"][0].as_object().unwrap().keys().cloned().collect();

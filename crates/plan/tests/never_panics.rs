@@ -105,7 +105,7 @@ proptest! {
 }
 
 #[test]
-fn on_what_is_nested_without_end() {
+fn on_endless_nesting() {
     let deep = |piece: &str| piece.repeat(100_000);
     read(&format!("format = 1\nx = {}", deep("[")), &[]);
     read(&format!("format = 1\nx = {}", deep("{a=")), &[]);

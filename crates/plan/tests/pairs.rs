@@ -24,7 +24,7 @@ fn rtts(run: &Run) -> Vec<u64> {
 }
 
 #[test]
-fn flows_go_through_a_list_of_rtts_in_turn_and_share_the_hosts_of_equal_ones() {
+fn flows_take_the_rtts_of_a_list_in_turn_and_flows_of_equal_rtt_share_hosts() {
     let run = run(&format!("{DUMBBELL}[traffic.a]\nflows = 3\nrtt = [\"10 ms\", \"40 ms\"]"));
     assert_eq!(rtts(&run), [10, 40, 10]);
     assert_eq!(run.groups[0].rtt(), Span::from_millis(10));
@@ -50,7 +50,7 @@ fn a_range_is_divided_evenly_and_a_list_makes_the_number_of_flows() {
 }
 
 #[test]
-fn sources_of_drawn_flows_share_the_load_that_is_written() {
+fn sources_of_random_flows_share_the_load_of_the_group() {
     let web = |more: &str| {
         let load = "workload = { kind = \"web\", load = \"6 Mbit/s\", size = \"3 kB\" }";
         run(&format!("{DUMBBELL}[traffic.a]\n{load}\n{more}"))
@@ -67,7 +67,7 @@ fn sources_of_drawn_flows_share_the_load_that_is_written() {
 }
 
 #[test]
-fn flows_go_to_several_receivers_in_turn_from_one_sender() {
+fn flows_of_one_sender_take_several_receivers_in_turn() {
     let run = run(&format!("{CHAIN}[traffic.a]\nflows = 4\nto = [\"n1\", \"n2\"]"));
     // 1 ms and 3 ms each way.
     assert_eq!(rtts(&run), [2, 6, 2, 6]);
@@ -76,7 +76,7 @@ fn flows_go_to_several_receivers_in_turn_from_one_sender() {
 }
 
 #[test]
-fn in_a_graph_the_ways_back_to_one_sender_may_meet_but_not_part() {
+fn paths_back_to_one_sender_in_a_graph_may_meet_but_not_part() {
     let graph = "[graph]\nrouters = [\"x\", \"y\", \"z\"]\n[graph.links]\n\
          xy = { from = \"x\", to = \"y\", rate = \"9 Mbit/s\", delay = \"1 ms\" }\n\
          yz = { from = \"y\", to = \"z\", rate = \"9 Mbit/s\", delay = \"1 ms\" }\n\
@@ -103,7 +103,7 @@ fn hosts_send_no_larger_packets_than_their_paths_and_cards_carry() {
 const SIX: &str = "[nic.capture]\nrate = \"100 Mbit/s\"\nhosts = 6\nmtu = \"1400 B\"\n";
 
 #[test]
-fn flows_go_over_the_hosts_of_a_name_in_turn_each_with_a_card_of_its_own() {
+fn flows_take_the_hosts_of_a_name_in_turn_and_each_host_has_its_own_card() {
     let run = run(&format!(
         "{DUMBBELL}{SIX}[traffic.a]\nflows = 8\nhost = \"capture\"\n[traffic.b]\nflows = 2\nhost = \"capture\"\n"
     ));
@@ -126,13 +126,13 @@ fn flows_go_over_the_hosts_of_a_name_in_turn_each_with_a_card_of_its_own() {
 }
 
 #[test]
-fn hosts_that_no_flow_needs_are_not_made() {
+fn hosts_that_no_flow_needs_are_not_created() {
     let run = run(&format!("{DUMBBELL}{SIX}[traffic.a]\nflows = 2\nhost = \"capture\"\n"));
     assert_eq!(run.instrumented_links().count(), 2 + 2);
 }
 
 #[test]
-fn hosts_and_rtts_are_gone_through_side_by_side() {
+fn hosts_and_rtts_are_taken_in_turn_independently() {
     let run = run(&format!(
         "{DUMBBELL}{SIX}[traffic.a]\nflows = 12\nhost = \"capture\"\nrtt = [\"10 ms\", \"20 ms\", \"30 ms\", \"40 ms\"]\n"
     ));
@@ -144,7 +144,7 @@ fn hosts_and_rtts_are_gone_through_side_by_side() {
 }
 
 #[test]
-fn sources_of_drawn_flows_go_over_the_hosts_of_a_name() {
+fn sources_of_random_flows_take_the_hosts_of_a_name_in_turn() {
     let web = "workload = { kind = \"web\", load = \"6 Mbit/s\", size = \"3 kB\" }";
     let run = run(&format!("{DUMBBELL}{SIX}[traffic.a]\nhost = \"capture\"\nflows = 6\n{web}\n"));
     // 5000 flows, a sixth from each host, with a standard deviation of 29.
@@ -155,7 +155,7 @@ fn sources_of_drawn_flows_go_over_the_hosts_of_a_name() {
 }
 
 #[test]
-fn what_several_hosts_cannot_be_is_told() {
+fn invalid_settings_of_several_hosts_are_refused() {
     let told = |text: &str| read(&format!("{DUMBBELL}{text}")).unwrap_err();
     let none = told(&SIX.replace("= 6", "= 0").replace("[nic", "[traffic.a]\nhost = \"capture\"\n[nic"));
     assert!(none.contains("a name cannot stand for 0 hosts") && none.contains("from 1 to 1000"), "{none}");
@@ -172,7 +172,7 @@ fn what_several_hosts_cannot_be_is_told() {
 }
 
 #[test]
-fn what_contradicts_itself_is_told() {
+fn contradictory_settings_are_refused() {
     let told = |text: &str| read(text).unwrap_err();
     let two_of_three =
         told(&format!("{DUMBBELL}[traffic.a]\nflows = 2\nrtt = [\"10 ms\", \"20 ms\", \"30 ms\"]"));

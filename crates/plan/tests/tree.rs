@@ -124,7 +124,7 @@ fn a_dumbbell_is_two_measured_links_and_four_access_links_for_each_group() {
 }
 
 #[test]
-fn directions_may_differ_and_what_disturbs_goes_down() {
+fn directions_may_differ_and_impairments_apply_to_down() {
     let run = only(
         "format = 1\n[dumbbell]\nrate = { down = \"8 Mbit/s\", up = \"1 Mbit/s\" }\ndelay = { down = \"5 ms\", up = \"15 ms\" }\n\
          loss = 0.01\ndrop = [30, 20]\nreorder = { up = [{ packet = 4, by = 2 }] }\noverhead = \"14 B\"\n\
@@ -224,7 +224,7 @@ fn a_setting_reaches_into_a_name_and_into_a_direction() {
 }
 
 #[test]
-fn a_setting_takes_its_level_out_of_the_tree() {
+fn a_setting_removes_its_level_from_the_tree() {
     let text = format!(
         "{NET}[traffic.a]\n[vary]\n\"dumbbell.rate\" = [\"10 Mbit/s\", \"20 Mbit/s\"]\n\"dumbbell.queue\" = [\"pie\"]\n"
     );
@@ -294,7 +294,7 @@ fn a_source_without_extends_is_the_text_itself_with_its_name() {
 }
 
 #[test]
-fn what_full_sets_holds_only_in_full() {
+fn settings_of_full_apply_only_with_full() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.toml");
     let full = "[full]\n\"run.repeats\" = 3\n\"vary.\\\"dumbbell.queue\\\"\" = [\"pie\", \"codel\"]\n";
@@ -312,7 +312,7 @@ fn what_full_sets_holds_only_in_full() {
 }
 
 #[test]
-fn the_estimate_counts_what_links_can_carry_or_workloads_want() {
+fn the_estimate_counts_what_links_can_carry_or_workloads_send() {
     let text = |traffic: &str| format!("{NET}[traffic.a]\n{traffic}\n");
     // 10 Mbit/s for 10 s in packets of 1500 bytes.
     assert_eq!(load(&text("flows = 5")).tree().packets, 8333);
@@ -321,7 +321,7 @@ fn the_estimate_counts_what_links_can_carry_or_workloads_want() {
 }
 
 #[test]
-fn a_group_says_its_codepoint_and_its_feedback() {
+fn a_group_sets_its_codepoint_and_its_feedback() {
     let of = |text: &str| {
         let tcp = only(&format!("{NET}[traffic.a]\n{text}")).groups[0].tcp().unwrap().clone();
         (tcp.ecn, tcp.codepoint, tcp.feedback)

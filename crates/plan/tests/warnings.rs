@@ -13,7 +13,7 @@ fn warnings(network: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_comes_after_the_end_of_a_run_is_warned_of() {
+fn changes_after_the_end_of_a_run_cause_a_warning() {
     let link = "[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n";
     let changes = "schedule = [{ at = '9 s', rate = '5 Mbit/s' }, { at = '10 s', rate = '1 Mbit/s' }, { at = '1 h', delay = '9 ms' }]";
     assert_eq!(

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_is_both_and_only_of_tables_that_are_there() {
+    fn an_export_has_csv_and_json_of_existing_tables_only() {
         let (run, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut recorder = ParquetRecorder::create(run.path()).unwrap();
         replay(&Records { events: busy_records().events, ..Records::default() }, &mut recorder);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_has_a_line_for_each_record_and_empty_cells_for_nothing() {
+    fn csv_has_a_line_for_each_record_and_empty_cells_for_missing_values() {
         let (records, _to, files) = exported(ExportFormat::Csv);
         assert_eq!(files.len(), Table::ALL.len());
         let text = std::fs::read_to_string(&files[Table::Transport as usize]).unwrap();

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_recorder_gives_back_is_what_is_read() {
+    fn a_recorder_returns_the_records_that_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
         replay(&busy_records(), &mut recorder);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_run_says_so() {
+    fn an_unfinished_run_is_reported_as_unfinished() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = ParquetRecorder::create(folder.path()).unwrap();
         replay(&busy_records(), &mut recorder);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_attempt_removes_what_the_last_one_left() {
+    fn a_new_attempt_removes_the_files_of_the_last_one() {
         let folder = written(&busy_records());
         let recorder = ParquetRecorder::create(folder.path()).unwrap();
         assert!(!Records::are_in(folder.path()));
@@ -362,7 +362,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_list_of_tables_that_is_not_one_is_an_error(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        fn a_malformed_list_of_tables_is_an_error(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let folder = written(&busy_records());
             let path = folder.path().join(MANIFEST);
             let mut bytes = std::fs::read(&path).unwrap();

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_an_older_weir_is_read_and_told_apart() {
+    fn a_file_of_an_older_weir_is_read_and_marked_as_unchecked() {
         let folder = finished();
         std::fs::write(folder.path().join("run.json"), "{}").unwrap();
         assert!(!read_sealed(folder.path(), "run.json").unwrap().checked);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_runs_make_the_same_bytes_and_another_order_other_ones() {
+    fn the_same_runs_make_the_same_bytes_and_another_order_makes_others() {
         let write = |runs: Vec<Gathered>| {
             let folder = tempfile::tempdir().unwrap();
             write_shard(folder.path(), &runs.iter().collect::<Vec<_>>()).unwrap();

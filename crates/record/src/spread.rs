@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_warm_up_is_cut_off_and_nothing_is_said_of_nothing() {
+    fn the_warm_up_is_left_out_and_empty_records_have_no_distributions() {
         let (info, records) = (info(), busy_records());
         let count = |warmup| {
             let all = spreads(&View::after(warmup, &info, &records), &records);

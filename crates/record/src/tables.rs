@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dictionary_tells_of_every_column_that_is_exported() {
+    fn the_dictionary_describes_every_exported_column() {
         for table in Table::ALL {
             let exported: Vec<String> =
                 table.columns().iter().flat_map(crate::table::exported_names).collect();

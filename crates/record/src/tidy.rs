@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_whose_it_is_by_names() {
+    fn a_row_identifies_its_subject_by_names() {
         let folder = tempfile::tempdir().unwrap();
         let files = export_tidy(&summary(), folder.path()).unwrap();
         assert_eq!(files.len(), 12);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dictionary_tells_of_every_column_but_levels_and_percentiles() {
+    fn the_dictionary_describes_every_column_except_levels_and_percentiles() {
         for tidy in Tidy::ALL {
             let dictionary = tidy.dictionary();
             let (columns, _) = table(tidy, &summary());

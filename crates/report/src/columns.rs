@@ -105,7 +105,7 @@ mod tests {
     use weir_record::GroupSummary;
 
     #[test]
-    fn a_metric_has_a_value_for_each_run_and_what_nobody_measured_no_column() {
+    fn a_metric_has_a_value_for_each_run_and_an_unmeasured_metric_has_no_column() {
         let run = |goodput: Option<f64>| RunSummary {
             groups: vec![GroupSummary {
                 name: "bulk".into(),

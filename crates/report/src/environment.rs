@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_with_the_same_settings_are_told_once() {
+    fn hosts_with_the_same_settings_are_listed_once() {
         let environment = serde_json::json!({
             "kernel": "6.18", "memory_locked": true, "lateness_us": { "p50": 28.288, "max": 12345.6 }, "drops_outside": {},
             "sysctls": { "a": { "tcp_ecn": "0" }, "b": { "tcp_ecn": "0" }, "c": { "tcp_ecn": "1" } }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_are_cut_stay_apart() {
+    fn shortened_texts_stay_distinct() {
         assert_eq!(cut_apart(&["pie", "tail-drop"], 9), ["pie", "tail-drop"]);
         assert_eq!(cut_apart(&["tail-drop", "codel"], 6), ["tail-…", "codel"]);
         let long = ["tail-drop limit=1 bdp", "tail-drop limit=2 bdp"];

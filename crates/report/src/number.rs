@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_round_as_people_do() {
+    fn numbers_in_sentences_have_at_most_two_digits() {
         assert_eq!(
             [14.8, 62.4, 4.25, 3.0, 0.21, 0.0, 9.97].map(rough),
             ["15", "62", "4.2", "3", "0.21", "0", "10"]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_set_their_thousands_apart() {
+    fn counts_have_separators_between_thousands() {
         assert_eq!(
             [count(7), count(1234), count(1_234_567)],
             ["7", "1\u{202f}234", "1\u{202f}234\u{202f}567"]

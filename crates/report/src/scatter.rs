@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_lies_within_the_axes_and_the_rim_of_it_is_two_and_a_half_deviations_away() {
+    fn a_region_lies_within_the_axes_and_its_edge_is_two_and_a_half_deviations_away() {
         let region = Region { median: (10.0, 5.0), spread: Some(((10.0, 5.0), [4.0, 0.0, 1.0])) };
         // The root of 5.991 is 2.448: two deviations of 2 to the right, one of 1 up.
         let rim: Vec<(f64, f64)> = region.rim().unwrap().collect();

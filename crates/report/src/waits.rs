@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_waited_for_is_told() {
+    fn only_waits_that_occurred_are_reported() {
         let completion: Metrics = [("completion_time_s", Value::Distribution(times()))].into_iter().collect();
         assert_eq!(of(&group(completion.clone()), false), []);
         let waits = of(&group(completion), true);

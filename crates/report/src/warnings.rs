@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn flow_isolation_is_told_where_a_flow_wants_more_than_its_share() {
+    fn flow_isolation_causes_a_warning_if_a_flow_needs_more_than_its_share() {
         // 25 frames of 10,000 bytes a second: 2 Mbit/s and headers. The share of each of five flows of 5 Mbit/s is 1 Mbit/s.
         let run = planned(&format!(
             "{NET}queue = \"fq-codel\"\n[traffic.call.workload]\nkind = \"frames\"\nfps = 25\nsize = \"10 kB\"\n\
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_a_packet_or_two_and_an_offered_load_that_does_not_fit_are_told() {
+    fn a_queue_of_a_few_packets_and_an_excessive_offered_load_cause_warnings() {
         // Three times 2 Mbit/s of frames on 5 Mbit/s.
         let run = planned(&format!(
             "{NET}queue = {{ kind = \"tail-drop\", limit = \"2 packets\" }}\n[traffic.call]\nflows = 3\n\
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_within_the_warm_up_is_told() {
+    fn a_transfer_within_the_warm_up_causes_a_warning() {
         let run = planned(&format!("{NET}[traffic.a.workload]\nkind = \"transfer\"\nsize = \"100 kB\"\n"));
         let flow = FlowSummary {
             name: "a".into(),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_that_crowd_a_queue_are_told() {
+    fn acknowledgements_that_fill_a_queue_cause_a_warning() {
         let run = planned(&format!("{NET}[traffic.a]\n[traffic.b]\ndirection = \"up\"\n"));
         let mut numbers = RunNumbers {
             duration_s: 20.0,

@@ -56,7 +56,7 @@ fn assert_sound(name: &str, seen: &Seen, plots: usize) {
 }
 
 #[test]
-fn a_console_message_does_not_go_unseen() {
+fn a_console_message_is_detected() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
@@ -151,7 +151,7 @@ fn found(seen: &Seen) -> String {
 }
 
 #[test]
-fn plots_zoom_together_lines_switch_off_and_numbers_unfold() {
+fn plots_zoom_together_lines_can_be_hidden_and_numbers_shown() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 1);
@@ -313,7 +313,7 @@ fn no_page_is_wider_than_a_phone() {
 }
 
 #[test]
-fn the_index_sorts_and_finds_and_the_tree_turns() {
+fn the_index_sorts_and_finds_and_the_order_of_levels_changes() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim", "live"], 1);
@@ -401,7 +401,7 @@ fn chosen_cells_are_laid_over_each_other_and_levels_make_lines_and_maps() {
 }
 
 #[test]
-fn an_index_of_five_thousand_runs_draws_only_what_is_in_sight() {
+fn an_index_of_five_thousand_runs_draws_only_visible_rows() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::large(5000);
@@ -461,7 +461,7 @@ fn labs_of_one_run_or_none_have_sound_pages() {
 }
 
 #[test]
-fn a_run_without_series_says_so() {
+fn the_page_of_a_run_without_series_says_so() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);

@@ -46,7 +46,7 @@ fn every_link_and_script_of_every_page_is_a_file_of_the_report() {
 }
 
 #[test]
-fn a_second_report_replaces_the_first_and_leaves_nothing_behind() {
+fn a_second_report_replaces_the_first_and_removes_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim", "live"], 2);
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();

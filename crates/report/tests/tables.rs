@@ -70,7 +70,7 @@ fn a_table_sets_the_engines_of_a_run_below_each_other() {
 }
 
 #[test]
-fn a_column_says_of_which_link_and_class_it_is() {
+fn a_column_names_its_link_and_class() {
     let metrics = |delay: f64, used: f64| {
         json!({ "utilisation_percent": used, "drop_probability_percent": 1.0, "mark_probability_percent": 0.0,
             "queue_delay_ms": { "count": 9, "mean": delay, "p1": 0.0, "p25": delay, "p50": delay, "p75": delay, "p99": delay } })
@@ -115,7 +115,7 @@ fn an_invalid_run_is_marked_and_its_reason_given() {
 }
 
 #[test]
-fn a_narrow_terminal_loses_what_matters_least() {
+fn a_narrow_terminal_omits_the_least_important_columns() {
     insta::assert_snapshot!(weir_report::table(&quickstart(), 46));
 }
 

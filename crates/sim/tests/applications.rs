@@ -68,7 +68,7 @@ fn a_transaction_lasts_from_the_handshake_to_the_answer_to_the_last_fin() {
 }
 
 #[test]
-fn a_resource_is_asked_for_once_and_its_transaction_begins_with_the_syn_of_the_one_that_asks() {
+fn a_resource_is_requested_once_and_its_transaction_begins_with_the_clients_syn() {
     // From the client's SYN: the SYN up and the SYN-ACK down (60 bytes each), the acknowledgement (52 bytes) and the request (52 + 34) up,
     // the only segment (1500, of which 81 are the answer's header and 1367 its body) down; the client's FIN up, the server's, which
     // acknowledges it, down (52 each). Three round trips, and twice 48, 41.6, 68.8, 1200 and twice 41.6 microseconds at 10 Mbit/s.
@@ -128,7 +128,7 @@ fn requests_larger_than_any_buffer_are_answered_whole() {
 }
 
 #[test]
-fn a_client_that_is_stopped_asks_no_more() {
+fn a_stopped_client_sends_no_more_requests() {
     let (_, records) = records(&quiet(
         "[traffic.ask]\nstop = '3 s'\n\
          workload = { kind = 'requests', request = '100 B', response = '10 kB', think = '20 ms' }",
@@ -143,7 +143,7 @@ fn a_client_that_is_stopped_asks_no_more() {
 }
 
 #[test]
-fn a_frame_takes_its_way_and_the_serialisation_of_all_its_packets() {
+fn a_frame_takes_the_paths_delay_and_the_serialisation_of_all_its_packets() {
     // 2920 bytes are two packets of 1500: 50 ms and twice 1.2 ms.
     let text = quiet(
         "[traffic.media]\nworkload = { kind = 'frames', fps = 50, size = '2920 B', deadline = '60 ms' }",
@@ -165,7 +165,7 @@ fn a_frame_takes_its_way_and_the_serialisation_of_all_its_packets() {
 }
 
 #[test]
-fn a_frame_of_which_a_packet_is_dropped_is_lost_and_one_after_its_deadline_late() {
+fn a_frame_with_a_dropped_packet_is_lost_and_a_frame_after_its_deadline_is_late() {
     // Packet 4 is the second one of frame 1. From 5 s on the path takes 20 ms longer than before: 72.4 ms.
     let (_, records) = records(&quiet(
         "drop = [4]\nschedule = [{ at = '5005 ms', delay = '70 ms' }]\n\
@@ -185,7 +185,7 @@ fn a_frame_of_which_a_packet_is_dropped_is_lost_and_one_after_its_deadline_late(
 }
 
 #[test]
-fn web_flows_come_at_the_times_and_with_the_sizes_that_the_plan_has_drawn() {
+fn web_flows_arrive_at_the_times_and_with_the_sizes_that_the_plan_has_drawn() {
     let text = quiet(
         "[traffic.web]\nworkload = { kind = 'web', rate = 20, size = { shape = 1.2, mean = '10 kB', cap = '100 kB' } }",
     );
@@ -223,7 +223,7 @@ fn web_flows_come_at_the_times_and_with_the_sizes_that_the_plan_has_drawn() {
 }
 
 #[test]
-fn the_same_seed_draws_the_same_flows_and_another_one_others() {
+fn the_same_seed_draws_the_same_flows_and_another_seed_draws_others() {
     let flows = |seed: u64| {
         let text =
             quiet("[traffic.web]\nworkload = 'web'").replace("[run]", &format!("[run]\nseed = {seed}"));

@@ -26,7 +26,7 @@ fn alone(traffic: &str) -> (f64, f64) {
 }
 
 #[test]
-fn how_far_clocks_are_apart_is_nothing_to_a_controller_that_takes_differences() {
+fn a_constant_offset_of_clocks_does_not_affect_controllers_that_use_differences() {
     for controller in ["ledbat", "yield"] {
         let plain = alone(&format!("cc = '{controller}'"));
         let apart = alone(&format!("cc = '{controller}'\nreceiver_clock = {{ offset = '1000 s' }}"));
@@ -46,7 +46,7 @@ fn a_peer_whose_clock_gains_two_milliseconds_a_second_looks_like_a_queue_to_ledb
 }
 
 #[test]
-fn two_flows_of_tcp_lp_are_reno_where_clocks_are_far_apart_and_starve_where_they_show_the_same() {
+fn two_flows_of_tcp_lp_behave_like_reno_if_clocks_are_far_apart_and_starve_if_they_agree() {
     // The range is reset to the clocks' difference and twice that, so it is 1000 s wide: no delay exceeds 15 % of that. If the
     // clocks agree, the peer's seems to tick more than 1000 times a second again and again, and the difference is lost.
     let (apart, delay) = alone("cc = 'lp'\nflows = 2\nreceiver_clock = { offset = '1000 s' }");

@@ -60,7 +60,7 @@ fn alone_on((rate, rtt, queue, ecn): (&str, &str, &str, bool)) -> Vec<(&'static 
 const HALVING: [&str; 4] = ["newreno", "dctcp", "lp", "apple-ledbat"];
 
 #[test]
-fn alone_behind_a_buffer_of_one_bdp_every_controller_keeps_the_link_busy() {
+fn every_controller_alone_keeps_the_link_busy_with_a_buffer_of_one_bdp() {
     // Half of a window of two BDP is one BDP: the queue just runs empty. A full queue is 40 ms.
     for (name, alone) in alone_on(("10 Mbit/s", "40 ms", "{ kind = 'tail-drop', limit = '1 bdp' }", false)) {
         let Alone { used, delay, retransmitted } = alone;
@@ -80,7 +80,7 @@ fn alone_behind_a_buffer_of_one_bdp_every_controller_keeps_the_link_busy() {
 }
 
 #[test]
-fn alone_behind_a_quarter_of_a_bdp_halving_costs_an_eighth_of_the_link() {
+fn halving_costs_an_eighth_of_the_link_with_a_buffer_of_a_quarter_of_a_bdp() {
     for (name, alone) in alone_on(("50 Mbit/s", "20 ms", "{ kind = 'tail-drop', limit = '0.25 bdp' }", false))
     {
         let Alone { used, delay, .. } = alone;
@@ -97,7 +97,7 @@ fn alone_behind_a_quarter_of_a_bdp_halving_costs_an_eighth_of_the_link() {
 }
 
 #[test]
-fn alone_at_a_marking_threshold_nobody_loses_a_packet_and_scalable_controllers_fill_the_link() {
+fn a_controller_alone_loses_no_packet_at_a_marking_threshold_and_a_scalable_one_fills_the_link() {
     for (name, alone) in
         alone_on(("100 Mbit/s", "10 ms", "{ kind = 'step', threshold = '20 packets' }", true))
     {
@@ -219,7 +219,7 @@ cc = { kind = 'ctcp', rate = '10 Mbit/s', rtt = '20 ms', header_bytes = 52, fall
 ";
 
 #[test]
-fn a_circuit_that_loses_much_for_ten_seconds_goes_on_under_htcp() {
+fn a_circuit_with_heavy_loss_for_ten_seconds_continues_under_htcp() {
     let windows = |fall_back: &str| -> Vec<f64> {
         senders(&LOSSY_CIRCUIT.replace("FALL_BACK", fall_back)).iter().map(|sample| sample.cwnd).collect()
     };

@@ -57,7 +57,7 @@ fn mean(run: &RunSummary, group: &str) -> f64 {
 }
 
 #[test]
-fn four_connections_of_sliq_get_as_much_as_four_streams_beside_them() {
+fn four_connections_of_sliq_get_as_much_goodput_as_four_streams_beside_them() {
     let coordinated = "transport = { kind = \"sliq\", coordination = { application = 1 } }\nflows = 4\n";
     let alone = sites("", &format!("[traffic.sliq]\n{coordinated}"));
     assert!((2.3..3.2).contains(&mean(&alone, "sliq")), "{}", mean(&alone, "sliq"));
@@ -98,7 +98,7 @@ fn a_deadline_is_kept_at_a_reported_rate() {
 }
 
 #[test]
-fn what_is_not_the_applications_passes_untouched() {
+fn packets_of_other_traffic_pass_unchanged() {
     let run = sites(
         "",
         "[traffic.streams]\ntransport = { kind = \"rudp\", application = 1 }\n\
@@ -152,7 +152,7 @@ fn ensembles_arrive_together_when_streams_share_their_rates_by_the_sizes_of_thei
 }
 
 #[test]
-fn an_urgent_flow_gets_what_the_others_do_not_keep() {
+fn an_urgent_flow_gets_the_rate_that_the_others_do_not_keep() {
     let group = |name: &str, flows: u32, urgent: bool| {
         format!(
             "[traffic.{name}]\nflows = {flows}\n\

@@ -19,7 +19,7 @@ fn lost(run: &RunSummary) -> f64 {
 }
 
 #[test]
-fn an_echo_takes_the_base_rtt_and_the_links_time_for_it_each_way() {
+fn an_echo_takes_the_base_rtt_and_its_serialisation_each_way() {
     // 84 bytes at 8 Mbit/s: 84 us, twice.
     let run = simulate(&format!("{LAB}[traffic.rtt]\nworkload = \"ping\"\n")).remove(0);
     assert!((echo_time(&run) - 20.168).abs() < 1e-9, "{}", echo_time(&run));
@@ -37,7 +37,7 @@ fn a_station_answers_as_a_host_does() {
 }
 
 #[test]
-fn what_a_lossy_link_drops_is_lost_and_what_waits_in_a_queue_is_late() {
+fn echoes_that_a_link_loses_are_lost_and_echoes_that_wait_in_a_queue_are_late() {
     // Every tenth request is dropped. A request counts as lost only if its two seconds pass before
     // the run ends: 181 of the 200 requests are sent early enough.
     let drops: Vec<String> = (0..20).map(|ten| (10 * ten + 1).to_string()).collect();
@@ -53,7 +53,7 @@ fn what_a_lossy_link_drops_is_lost_and_what_waits_in_a_queue_is_late() {
 }
 
 #[test]
-fn flows_of_one_group_with_different_rtts_have_them() {
+fn flows_of_one_group_can_have_different_rtts() {
     let lab = format!("{LAB}[traffic.rtt]\nworkload = \"ping\"\nrtt = [\"20 ms\", \"50 ms\", \"80 ms\"]\n");
     let run = simulate(&lab).remove(0);
     let time = |flow: usize| run.flows[flow].metrics.get("echo_time_ms").distribution().unwrap().mean.round();

@@ -62,7 +62,7 @@ fn a_group_that_stops_before_its_connection_opens_sends_nothing_and_its_run_ends
 }
 
 #[test]
-fn a_client_that_stops_while_an_answer_is_under_way_reads_it_and_asks_no_more() {
+fn a_client_that_stops_during_an_answer_reads_it_and_sends_no_more_requests() {
     // The connection opens after 600 ms and the headers' time; the answer's last byte arrives after another 600 ms and its
     // slow start: after 2 s.
     let text = "[run]\nduration = '10 s'\nwarmup = '0 s'\nstart_jitter = '0 s'\nhost_jitter = '0 s'\n\
@@ -87,7 +87,7 @@ fn frames_whose_packets_are_due_at_the_same_nanosecond_leave_once_each() {
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_does_so_long_before_its_next_sample() {
+fn a_cancelled_run_ends_long_before_its_next_sample() {
     // 10 Mbit/s for an hour are three million packets, and the only sample is at the end.
     let text = "[run]\nduration = '3600 s'\nsample = '3600 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '10 ms'\n\
                 [traffic.a]\nworkload = 'bulk'";

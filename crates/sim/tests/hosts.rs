@@ -40,7 +40,7 @@ fn sum(records: &Records, of: impl Fn(&weir_record::FlowSample) -> u64) -> u64 {
 }
 
 #[test]
-fn two_groups_share_the_card_of_their_host_and_it_is_full() {
+fn two_groups_share_the_card_of_their_host_and_fill_it() {
     let (records, _) = go("");
     // 10 Mbit/s of IP packets, of which 1448 of 1500 bytes are payload: 12.07 MB in 10 s, less the handshake and the first rounds.
     let read = sum(&records, |sample| sample.read_bytes);
@@ -48,7 +48,7 @@ fn two_groups_share_the_card_of_their_host_and_it_is_full() {
 }
 
 #[test]
-fn what_the_card_refuses_stays_unsent_and_is_no_loss() {
+fn packets_that_the_card_refuses_stay_unsent_and_are_not_lost() {
     let (records, outcome) = go("small_queues = false");
     assert!(sum(&records, |sample| sample.refused) > 0);
     assert_eq!(sum(&records, |sample| sample.retransmitted), 0);
@@ -67,14 +67,14 @@ fn small_queues_keep_a_sender_from_filling_its_card() {
 }
 
 #[test]
-fn a_card_that_does_not_refuse_drops() {
+fn a_card_that_does_not_refuse_packets_drops_them() {
     let (records, outcome) = go("refuses = false\nsmall_queues = false");
     assert_eq!(sum(&records, |sample| sample.refused), 0);
     assert!(outcome.audit.dropped > 0 && sum(&records, |sample| sample.retransmitted) > 0);
 }
 
 #[test]
-fn a_packet_that_finds_its_card_idle_has_left_it_before_time_goes_on() {
+fn a_card_that_is_often_idle_is_filled_without_loss() {
     // Acknowledgements of a card of 975 Mbit/s come faster than it sends: it is idle again and again. An earlier version told the
     // sender of the card's departures only after the next event, so that a sender that had waited for room was asked to send in
     // the past.
@@ -88,7 +88,7 @@ fn a_packet_that_finds_its_card_idle_has_left_it_before_time_goes_on() {
 }
 
 #[test]
-fn what_a_class_refuses_stays_unsent_and_classes_come_and_go_by_schedule() {
+fn packets_that_a_class_refuses_stay_unsent_and_a_schedule_adds_and_removes_classes() {
     let class = |name: &str, flow: u32, rate: u32| {
         format!(
             "{{ name = \"{name}\", rate = \"{rate} Mbit/s\", flows = [{flow}], queue = {{ kind = \"tail-drop\", limit = \"8 packets\" }} }}"
@@ -170,7 +170,7 @@ fn an_application_over_several_hosts_keeps_its_frames_together() {
 }
 
 #[test]
-fn cards_that_stand_side_by_side_are_taken_together() {
+fn the_rates_of_parallel_cards_are_added() {
     let info = |rate: &str| {
         let text = format!(
             "format = 1\n[dumbbell]\nrate = \"{rate}\"\nrtt = \"20 ms\"\n[nic.capture]\nrate = \"100 Mbit/s\"\nhosts = 6\n\

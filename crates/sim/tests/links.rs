@@ -94,7 +94,7 @@ fn a_transfer_arrives_whole_whatever_happens_on_the_way() {
 }
 
 #[test]
-fn damaged_segments_are_sent_again_and_the_tap_does_not_count_them() {
+fn damaged_segments_are_retransmitted_and_the_tap_does_not_count_them() {
     let (records, outcome) = go(&run(
         "rate = \"10 Mbit/s\"\ncorrupt = \"2 %\"",
         "workload = { kind = \"transfer\", size = \"1 MB\" }",
@@ -105,7 +105,7 @@ fn damaged_segments_are_sent_again_and_the_tap_does_not_count_them() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_records_and_what_is_off_changes_nothing() {
+fn the_same_seed_gives_the_same_records_and_disabled_impairments_change_nothing() {
     let link = "rate = \"10 Mbit/s\"\nloss = 0.02\n";
     let all = "jitter = { up_to = \"3 ms\", reorder = true }\nduplicate = 0.05\ncorrupt = 0.01\nwifi = { stations = 1 }";
     let records = |text: &str| go(&run(&format!("{link}{text}"), "cc = \"cubic\"")).0;
@@ -124,7 +124,7 @@ fn a_run_without_its_trace_is_refused() {
 }
 
 #[test]
-fn drops_are_told_by_their_reason() {
+fn drops_are_counted_by_their_reason() {
     let drops = |queue: &str, traffic: &str| {
         let (records, _) = go(&run(&format!("rate = \"5 Mbit/s\"\nqueue = {queue}"), traffic));
         let sum = |of: &dyn Fn(&weir_record::LinkSample) -> u64| records.links.iter().map(of).sum::<u64>();

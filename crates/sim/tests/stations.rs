@@ -30,7 +30,7 @@ fn a_policer_passes_its_rate_of_an_unresponsive_flow_and_drops_the_rest() {
 }
 
 #[test]
-fn without_codepoints_dctcp_is_told_of_congestion_by_loss_alone() {
+fn dctcp_without_codepoints_learns_of_congestion_by_loss_alone() {
     let lab = |station: &str| {
         format!(
             "[run]\nduration = \"10 s\"\n[dumbbell]\nrate = \"20 Mbit/s\"\nrtt = \"20 ms\"\n\

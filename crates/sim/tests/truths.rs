@@ -60,7 +60,7 @@ flows = 4
 }
 
 #[test]
-fn six_milliseconds_to_serialise_1500_bytes_at_2_mbit_per_second() {
+fn serialisation_of_1500_bytes_takes_six_milliseconds_at_2_mbit_per_second() {
     // Two packets at once every 20 ms: the first does not wait, the second waits 6 ms.
     let lab = "
 [run]
@@ -131,7 +131,7 @@ fn datagrams_over_ipv6_carry_their_length_less_48_bytes() {
 }
 
 #[test]
-fn groups_in_a_graph_load_the_links_of_their_ways_alone() {
+fn groups_in_a_graph_load_only_the_links_of_their_paths() {
     let runs = simulate(
         "[run]\nduration = '3 s'\nwarmup = '1 s'\nstart_jitter = '0 s'\n\
          [graph]\nrouters = ['a', 'b']\n[graph.links]\n\
@@ -155,7 +155,7 @@ fn groups_in_a_graph_load_the_links_of_their_ways_alone() {
 }
 
 #[test]
-fn a_long_group_over_three_random_losses_gets_what_the_square_root_law_says() {
+fn a_group_over_three_lossy_links_gets_the_rate_of_the_square_root_law() {
     // The lab derives the shares and claims them.
     let lab = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/senders/parking-lot.toml");
     let runs = simulate_lab(&weir_plan::Lab::load(&lab, &[]).unwrap());

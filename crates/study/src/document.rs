@@ -194,7 +194,7 @@ mod tests {
     use super::cell;
 
     #[test]
-    fn what_a_lab_says_is_no_markup() {
+    fn text_from_a_lab_is_escaped() {
         for (said, written) in [
             ("RFC 8257, section 4.1: K > C RTT / 7", "RFC 8257, section 4.1: K &gt; C RTT / 7"),
             ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),

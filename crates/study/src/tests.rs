@@ -81,7 +81,7 @@ fn claims_of_a_row_hold_together_or_not_at_all() {
 }
 
 #[test]
-fn what_was_not_measured_is_counted_apart_from_what_was() {
+fn unmeasured_claims_are_counted_separately() {
     let score = |verdicts: [ClaimVerdict; 3], row: Option<&str>| {
         let mut lab = lab();
         for (judged, verdict) in lab.claims.iter_mut().zip(verdicts) {
@@ -106,7 +106,7 @@ fn what_was_not_measured_is_counted_apart_from_what_was() {
 }
 
 #[test]
-fn the_document_says_what_was_not_measured() {
+fn the_document_lists_unmeasured_claims() {
     let mut lab = lab();
     lab.claims.truncate(1);
     let (measured, verdict) = (None, ClaimVerdict::NotMeasured);
@@ -157,7 +157,7 @@ fn a_study_has_a_document_with_a_row_for_each_claim_and_a_picture_where_cells_va
 }
 
 #[test]
-fn the_document_of_two_engines_tells_them_apart() {
+fn the_document_of_two_engines_distinguishes_them() {
     let mut lab = lab();
     lab.claims.truncate(1);
     let live = Judged { engine: "live".into(), verdict: ClaimVerdict::Fails, ..lab.claims[0].clone() };
@@ -172,7 +172,7 @@ fn the_document_of_two_engines_tells_them_apart() {
 }
 
 #[test]
-fn an_order_is_told_with_what_was_measured_and_what_stands_otherwise() {
+fn a_failed_order_is_shown_with_the_measured_values_and_the_wrong_pairs() {
     let mut lab = lab();
     let judged = &mut lab.claims[1];
     let places = [["a", "b"].map(String::from).to_vec(), vec!["c".into()]].to_vec();
@@ -191,7 +191,7 @@ fn an_order_is_told_with_what_was_measured_and_what_stands_otherwise() {
 }
 
 #[test]
-fn the_page_has_a_row_for_each_claim_and_escapes_what_labs_say() {
+fn the_page_has_a_row_for_each_claim_and_escapes_text_from_labs() {
     let folder = tempfile::tempdir().unwrap();
     write_claims(folder.path(), &[lab()]).unwrap();
     let page = std::fs::read_to_string(folder.path().join("index.html")).unwrap();

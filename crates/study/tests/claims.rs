@@ -63,7 +63,7 @@ fn values_along_a_level_are_a_claim_each() {
 }
 
 #[test]
-fn an_order_tells_apart_what_is_between_its_signs() {
+fn an_order_separates_the_labels_between_its_signs() {
     let claim = |order: &str| {
         let lab =
             load(&format!("{NET}{QUEUES}by = \"dumbbell.queue\"\norder = \"{order}\"\nsource = \"here\"\n"));
@@ -79,7 +79,7 @@ fn an_order_tells_apart_what_is_between_its_signs() {
 }
 
 #[test]
-fn of_the_tree_only_a_part_is_run_and_claims_of_the_rest_go() {
+fn only_the_selected_part_of_the_tree_is_run_and_claims_about_the_rest_are_dropped() {
     let claim = |what: &str| format!("[[expect]]\nmetric = \"queue_delay_ms\"\nsource = \"here\"\n{what}\n");
     let of = "where = { \"dumbbell.queue\" = ";
     let claims = [
@@ -114,7 +114,7 @@ fn of_the_tree_only_a_part_is_run_and_claims_of_the_rest_go() {
 }
 
 #[test]
-fn a_setting_that_takes_a_level_out_takes_its_claims_too() {
+fn a_setting_that_removes_a_level_removes_its_claims_too() {
     let text = format!(
         "{NET}[traffic.a]\n[vary]\n\"dumbbell.queue\" = [\"pie\", \"tail-drop\"]\n[[expect]]\nmetric = \"queue_delay_ms\"\n\
          where = {{ \"dumbbell.queue\" = \"pie\" }}\nvalue = 15\ntolerance = 1\nsource = \"RFC 8033\"\n\
@@ -127,7 +127,7 @@ fn a_setting_that_takes_a_level_out_takes_its_claims_too() {
 }
 
 #[test]
-fn of_thousands_of_wrong_claims_all_are_found_and_twenty_are_shown() {
+fn thousands_of_wrong_claims_are_all_found_and_twenty_are_shown() {
     let wrong = |n| {
         format!("[[expect]]\nmetric = 'goodput_mbps'\nof = 'b{n}'\nvalue = 1\ntolerance = 1\nsource = 's'\n")
     };

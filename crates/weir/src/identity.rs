@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_without_one_and_files_of_another_kind_have_none() {
+    fn programs_without_a_build_id_and_other_files_have_none() {
         for notes in [note(1, b"\x01"), vec![], vec![0xff; 40]] {
             assert_eq!(build_id(&mut program_with(&notes)), None);
         }

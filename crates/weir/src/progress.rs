@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_what_is_done_and_what_is_left() {
+    fn a_line_shows_the_finished_and_the_remaining_runs() {
         // A quarter took 30 s; three quarters take 90.
         let line = told("5 of 20 runs", 0.25, Duration::from_secs(30));
         assert_eq!(line, "weir: 5 of 20 runs, 25 %; 30 s gone, about 90 s left");

@@ -27,7 +27,7 @@ fn json(arguments: &str) -> Value {
 }
 
 #[test]
-fn a_plan_tells_each_setting_with_its_reason() {
+fn a_plan_lists_each_setting_with_its_reason() {
     let (status, out, _) = circuit("plan --rate 4gbit --rtt 26ms");
     assert_eq!(status, 0);
     for told in ["16900000 B", "4000000000bit", "4096 33801564 33801564", "3.826 Gbit/s", "(3.5.1)"] {
@@ -43,7 +43,7 @@ fn a_plan_tells_each_setting_with_its_reason() {
 }
 
 #[test]
-fn what_cannot_be_planned_for_is_refused() {
+fn impossible_plans_are_refused() {
     for (arguments, why) in [
         ("plan --rate 0gbit --rtt 26ms", "a rate above 0"),
         ("plan --rate 4gbit --rtt 0ms", "a round trip of at least 1 us"),
@@ -95,7 +95,7 @@ fn reservations_are_made_listed_and_cancelled() {
 }
 
 #[test]
-fn what_cannot_be_reserved_is_refused_and_leaves_no_file() {
+fn impossible_reservations_are_refused_and_leave_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("circuits.sqlite");
     for (rest, why) in [
@@ -148,7 +148,7 @@ fn the_planned_lab_has_the_planners_numbers() {
 }
 
 #[test]
-fn a_probe_takes_the_round_trip_of_a_host_that_answers_or_refuses() {
+fn a_probe_measures_the_round_trip_to_a_host_that_answers_or_refuses() {
     // Nothing listens on a port that was just given back: the kernel refuses at once, which is an answer.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let plan = json(&format!("plan --rate 1gbit --probe 127.0.0.1:{port} --json"));

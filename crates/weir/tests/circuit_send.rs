@@ -42,7 +42,7 @@ fn files_of_all_lengths_arrive_whole_over_several_streams() {
 }
 
 #[test]
-fn an_interrupted_transfer_goes_on_with_the_blocks_that_are_missing_or_wrong() {
+fn an_interrupted_transfer_resumes_with_the_missing_and_the_wrong_blocks() {
     let place = two_hosts();
     let serving = place.serve(&[]);
     let contents = bytes(3 * BLOCK + 5);
@@ -95,7 +95,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut(u64, &mut
 }
 
 #[test]
-fn what_is_damaged_on_the_way_is_sent_again_and_never_written() {
+fn damaged_blocks_are_retransmitted_and_never_written() {
     let place = two_hosts();
     let serving = place.serve(&[]);
     let contents = bytes(2 * BLOCK);
@@ -107,7 +107,7 @@ fn what_is_damaged_on_the_way_is_sent_again_and_never_written() {
 }
 
 #[test]
-fn what_comes_from_memory_is_verified_and_thrown_away_where_that_is_meant() {
+fn data_from_memory_are_verified_and_discarded_by_a_receiver_with_memory() {
     let place = two_hosts();
     let send = |at: &str| {
         let mut command =
@@ -130,7 +130,7 @@ fn what_comes_from_memory_is_verified_and_thrown_away_where_that_is_meant() {
 }
 
 #[test]
-fn only_hosts_that_know_one_another_talk() {
+fn only_hosts_that_know_each_others_keys_communicate() {
     let place = two_hosts();
     let serving = place.serve(&[]);
     let file = place.file("data", b"x");
@@ -170,7 +170,7 @@ fn only_hosts_that_know_one_another_talk() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_kept_is_refused_in_words() {
+fn impossible_transfers_are_refused_with_an_explanation() {
     let place = two_hosts();
     let serving = place.serve(&["--quota", "10 kB"]);
     let large = place.file("large", &bytes(10_001));

@@ -141,7 +141,7 @@ impl Place {
 }
 
 #[test]
-fn circuits_come_and_go_and_leave_the_device_as_it_was() {
+fn circuits_are_set_up_and_removed_and_leave_the_device_as_it_was() {
     let Some(place) = Place::new() else { return };
     let before = place.state();
     let dry = place.done(&format!("up --to 10.1.0.0/24 --rate 500mbit {COMMON} --dry-run"));
@@ -175,7 +175,7 @@ fn circuits_come_and_go_and_leave_the_device_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_set_up_is_refused_and_changes_nothing() {
+fn impossible_circuits_are_refused_and_change_nothing() {
     let Some(place) = Place::new() else { return };
     place.done("reserve --to 10.3.0.0/24 --rate 1gbit --device v0 --card 10gbit --rtt 2ms --from 2100-01-01T10:00Z --for 1h");
     let before = place.state();
@@ -204,7 +204,7 @@ fn what_cannot_be_set_up_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn somebody_elses_shaper_is_left_alone_or_put_back() {
+fn a_foreign_shaper_is_left_alone_or_restored() {
     let Some(place) = Place::new() else { return };
     place.inside(|| run("tc qdisc add dev v0 root handle 5: tbf rate 200mbit burst 20000 limit 200000"));
     let before = place.state();
@@ -228,7 +228,7 @@ fn somebody_elses_shaper_is_left_alone_or_put_back() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_what_needs_what() {
+fn an_unprivileged_user_is_told_which_privileges_are_missing() {
     let Some(place) = Place::new() else { return };
     let nobody = |arguments: &str| {
         place.inside(|| {
@@ -320,7 +320,7 @@ fn transfers_go_through_their_own_class_with_the_window_of_their_circuit() {
 
 #[cfg(feature = "kernel")]
 #[test]
-fn one_command_plans_a_circuit_sends_over_it_and_takes_it_down() {
+fn one_command_plans_a_circuit_sends_over_it_and_removes_it() {
     let Some(place) = Place::new() else { return };
     let before = place.state();
     let path = |name: &str| place.folder.path().join(name).display().to_string();
@@ -401,7 +401,7 @@ fn kill(place: &Place, arguments: &str, takes: Duration, random: &mut Random) ->
 }
 
 #[test]
-fn whatever_is_killed_the_next_command_restores() {
+fn the_next_command_restores_the_device_whatever_was_killed() {
     let Some(place) = Place::new() else { return };
     let kills = std::env::var("WEIR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut random = Random::stream(std::process::id().into(), "kills");

@@ -28,7 +28,7 @@ fn a_run_writes_its_folder_and_ends_with_a_table() {
 }
 
 #[test]
-fn one_seed_gives_one_result_to_the_byte_whatever_the_jobs() {
+fn the_same_seed_gives_the_same_bytes_whatever_the_jobs() {
     let place = Place::new();
     for (out, jobs) in [("one", "1"), ("again", "1"), ("two", "2")] {
         let output = place.weir(&["run", "lab.toml", "--out", out, "--jobs", jobs]);
@@ -82,7 +82,7 @@ fn a_dry_run_prints_the_tree_and_writes_nothing() {
 }
 
 #[test]
-fn an_interrupted_tree_keeps_what_is_finished_and_goes_on() {
+fn an_interrupted_tree_keeps_finished_runs_and_resumes() {
     let place = Place::new();
     fs::write(
         place.path("long.toml"),
@@ -297,7 +297,7 @@ fn a_large_lab_is_kept_in_shards_that_every_command_reads() {
 }
 
 #[test]
-fn a_large_lab_that_was_killed_goes_on_from_its_shards() {
+fn a_killed_large_lab_resumes_from_its_shards() {
     let place = Place::new();
     fs::write(place.path("large.toml"), many(150, 20)).unwrap();
     let run = ["run", "large.toml", "--no-report", "--out", "out"];
@@ -322,7 +322,7 @@ fn a_large_lab_that_was_killed_goes_on_from_its_shards() {
 }
 
 #[test]
-fn some_runs_can_be_run_alone_and_again() {
+fn selected_runs_can_be_run_alone_and_repeated() {
     let place = Place::new();
     let run = |args: &[&str]| {
         let output = place.weir(&[&["run", "lab.toml", "--out", "out"], args].concat());
@@ -399,7 +399,7 @@ fn a_study_is_reproduced_and_its_claims_are_judged() {
 }
 
 #[test]
-fn of_a_study_real_linux_runs_what_live_picks_out() {
+fn a_study_on_real_linux_runs_only_the_part_that_live_selects() {
     let place = Place::new();
     fs::create_dir_all(place.path("labs/study")).unwrap();
     let profile = LAB.split("[vary]").next().unwrap().replace("repeats = 2", "repeats = 1");

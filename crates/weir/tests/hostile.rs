@@ -88,7 +88,7 @@ fn with_command() -> Place {
 }
 
 #[test]
-fn a_labs_commands_are_shown_and_run_only_with_leave() {
+fn a_labs_commands_are_shown_and_run_only_with_permission() {
     let place = with_command();
     let output = place.weir(&["run", "lab.toml", "--on", "live", "--dry-run"]);
     assert_eq!(output.status.code(), Some(0));
@@ -111,7 +111,7 @@ fn a_labs_commands_are_shown_and_run_only_with_leave() {
 }
 
 #[test]
-fn a_yes_at_a_terminal_lets_commands_run_and_anything_else_does_not() {
+fn commands_run_after_a_yes_at_a_terminal_and_after_no_other_answer() {
     let possible =
         |args: &[&str]| Command::new("unshare").args(args).status().is_ok_and(|status| status.success());
     if !possible(&["-n", "true"]) && !possible(&["-Urn", "true"]) {
@@ -159,7 +159,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn a_limit_of_processes_is_told_with_advice_and_fewer_threads_do() {
+fn a_limit_of_processes_is_reported_with_advice_and_fewer_threads_suffice() {
     let place = Place::with("[traffic.a]\n");
     let output = with_processes(&place, 1);
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));

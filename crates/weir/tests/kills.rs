@@ -153,7 +153,7 @@ fn kept(told: &str) -> usize {
 }
 
 #[test]
-fn nothing_finished_is_lost_whenever_weir_is_killed() {
+fn finished_runs_survive_a_kill_of_weir_at_any_time() {
     let kills = std::env::var("WEIR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut random = Random::stream(std::process::id().into(), "kills");
     let mut stories = [Story::new(10, 8), Story::new(101, 2)];

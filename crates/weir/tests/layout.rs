@@ -116,7 +116,7 @@ fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_page_does_not_go_unseen() {
+fn every_kind_of_fault_on_a_page_is_found() {
     let Some(browser) = browser::browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
@@ -144,7 +144,7 @@ fn what_is_wrong_with_a_page_does_not_go_unseen() {
 }
 
 #[test]
-fn every_page_fits_its_window_stands_out_and_has_names() {
+fn every_page_fits_its_window_and_has_contrast_and_accessible_names() {
     let Some(browser) = browser::browser() else { return };
     let place = Place::new();
     std::fs::write(place.path("busy.toml"), LAB).unwrap();

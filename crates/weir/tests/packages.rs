@@ -104,7 +104,7 @@ fn a_fresh_machine_gets_what_the_build_needs_and_builds_the_kernel_controls() {
 }
 
 #[test]
-fn each_package_is_looked_for_on_its_own() {
+fn each_package_is_searched_for_separately() {
     let machine = Machine::with(0, &["gcc", "make", "chromium", "iproute2", "pkg-config", "zlib1g-dev"]);
     assert_eq!(machine.deps("test", true).0, 0);
     assert_eq!(machine.installed(), ["tshark", "clang", "libelf-dev"]);
@@ -115,7 +115,7 @@ fn each_package_is_looked_for_on_its_own() {
 }
 
 #[test]
-fn where_nothing_can_be_installed_the_kernel_controls_are_left_out_unless_that_is_forbidden() {
+fn kernel_controls_are_left_out_where_nothing_can_be_installed_unless_that_is_forbidden() {
     let all_but_clang: Vec<&str> =
         PACKAGES.map(|(package, _)| package).into_iter().filter(|it| *it != "clang").collect();
     let machine = Machine::with(1000, &all_but_clang);
@@ -133,7 +133,7 @@ fn where_nothing_can_be_installed_the_kernel_controls_are_left_out_unless_that_i
 }
 
 #[test]
-fn what_weir_cannot_do_without_is_named_where_it_cannot_be_installed() {
+fn required_packages_that_cannot_be_installed_are_named() {
     let (status, _, said) = Machine::with(1000, &["gcc", "make"]).deps("test", false);
     assert!(status == 1 && said.contains("please install: chromium iproute2 tshark"), "{said}");
     let old = Machine::with(0, &["gcc"]);

@@ -61,7 +61,7 @@ fn every_kind_of_plot_shows_what_the_result_holds() {
 }
 
 #[test]
-fn what_cannot_be_plotted_is_refused_with_what_can() {
+fn impossible_plots_are_refused_with_the_possible_choices() {
     let place = result();
     let cases: [(&[&str], &str); 7] = [
         (&["--metric", "queue_delay", "--kind", "bars"], "queue_delay_ms"),
@@ -110,7 +110,7 @@ fn cells_of_a_result_are_shown_in_the_order_of_the_command() {
 }
 
 #[test]
-fn two_results_are_told_apart_by_a_level_of_their_own() {
+fn two_results_are_distinguished_by_a_level_of_their_own() {
     let place = result();
     let output = place.weir(&["compare", "out", "out", "--out", "page"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));

@@ -33,7 +33,7 @@ fn forged(from: &str, to: &str) -> Place {
 }
 
 #[test]
-fn a_part_of_a_tree_is_told_as_n_of_m_by_every_command() {
+fn every_command_shows_a_part_of_a_tree_as_n_of_m_runs() {
     let place = Place::new();
     let run = place.done(&["run", "lab.toml", "--out", "out", "--only", "dumbbell.queue=pie"]);
     assert!(run.contains("There are 2 of 4 runs."), "{run}");
@@ -54,7 +54,7 @@ fn a_part_of_a_tree_is_told_as_n_of_m_by_every_command() {
 }
 
 #[test]
-fn a_second_process_is_told_who_writes_and_readers_read() {
+fn a_second_writer_is_refused_with_the_name_of_the_first_and_readers_can_read() {
     let place = with_results();
     let lock = Lock::take(&place.path("out")).unwrap();
     let before = tree(&place.path("out"));
@@ -75,7 +75,7 @@ fn a_second_process_is_told_who_writes_and_readers_read() {
 }
 
 #[test]
-fn what_cannot_be_read_ends_every_command_with_the_name_of_the_file() {
+fn every_command_ends_with_the_name_of_a_file_that_it_cannot_read() {
     for damage in ["", "{}", "not JSON"] {
         let place = with_results();
         fs::write(place.path("out/runs/sim-pie_r1/run.json"), damage).unwrap();
@@ -133,7 +133,7 @@ fn an_interrupted_rerun_keeps_the_older_set_and_the_same_command_completes_it() 
 }
 
 #[test]
-fn after_a_lab_was_changed_the_old_folder_is_refused_and_each_change_is_told() {
+fn the_folder_of_a_changed_lab_is_refused_and_each_change_is_shown() {
     let place = Place::new();
     let run = ["run", "lab.toml", "--no-report", "--out", "out"];
     place.done(&run);
@@ -163,7 +163,7 @@ fn outside(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn the_results_of_a_forger_write_nothing_outside_their_folder() {
+fn forged_results_write_nothing_outside_their_folder() {
     for (from, to) in [
         ("\"engine\": \"sim\"", "\"engine\": \"../../../ESC\""),
         ("\"id\": \"sim-pie_r1\"", "\"id\": \"sim-../../../ESC\""),
@@ -220,7 +220,7 @@ fn links_in_received_results_are_not_written_through() {
 }
 
 #[test]
-fn a_rerun_of_several_labs_goes_on_with_those_that_are_not_complete() {
+fn a_rerun_of_several_labs_resumes_with_the_incomplete_ones() {
     let place = Place::new();
     let labs = place.path("labs/study");
     fs::create_dir_all(&labs).unwrap();

@@ -14,7 +14,7 @@ fn sliq(arguments: &str) -> (i32, String, String) {
 const LINK: &str = "plan --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B";
 
 #[test]
-fn a_plan_tells_its_choice_and_what_it_beat() {
+fn a_plan_shows_its_choice_and_the_alternatives() {
     let (status, out, err) = sliq(&format!("{LINK} --per 20% --deadline 50ms --target 0.995"));
     assert_eq!(status, 0, "{err}");
     for told in ["coded ARQ: groups of 10 source packets, 2 rounds", "It beat\n  FEC "] {

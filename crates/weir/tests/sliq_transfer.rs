@@ -28,7 +28,7 @@ fn receiving_a_stream(place: &Place) -> (Child, BufReader<ChildStderr>, String) 
 }
 
 #[test]
-fn files_go_there_and_back_sealed() {
+fn files_are_sent_both_ways_sealed() {
     let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = [("empty", 0), ("one", 1), ("block", BLOCK), ("more", BLOCK + 17)]
@@ -63,7 +63,7 @@ fn killed_in_the_middle(place: &Place, file: &Path, to: &str) -> bool {
 }
 
 #[test]
-fn a_transfer_that_was_killed_goes_on_with_the_blocks_that_are_missing() {
+fn a_killed_transfer_resumes_with_the_missing_blocks() {
     let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = bytes(24 * BLOCK);
@@ -79,7 +79,7 @@ fn a_transfer_that_was_killed_goes_on_with_the_blocks_that_are_missing() {
 }
 
 #[test]
-fn a_block_that_is_wrong_on_the_receivers_disk_is_sent_again() {
+fn a_block_that_is_wrong_on_the_receivers_disk_is_retransmitted() {
     let place = two_hosts();
     let receiver = place.serve(&[]);
     let contents = bytes(2 * BLOCK + 5);
@@ -93,7 +93,7 @@ fn a_block_that_is_wrong_on_the_receivers_disk_is_sent_again() {
 }
 
 #[test]
-fn standard_input_comes_out_of_the_others_standard_output() {
+fn standard_input_arrives_at_the_peers_standard_output() {
     let place = two_hosts();
     let (mut receiver, _errors, at) = receiving_a_stream(&place);
     // A file is no stream, and is refused without harm.
@@ -138,7 +138,7 @@ fn a_stream_whose_reader_goes_away_fails_at_both_ends() {
 }
 
 #[test]
-fn only_hosts_that_know_one_another_talk() {
+fn only_hosts_that_know_each_others_keys_communicate() {
     let (place, stranger) = (two_hosts(), two_hosts());
     let receiver = place.serve(&[]);
     let file = place.file("data", b"x");
@@ -158,7 +158,7 @@ fn only_hosts_that_know_one_another_talk() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_kept_is_refused_in_words() {
+fn impossible_transfers_are_refused_with_an_explanation() {
     let place = two_hosts();
     let receiver = place.serve(&["--quota", "10 kB"]);
     let large = place.file("large", &bytes(10_001));
@@ -200,7 +200,7 @@ fn what_cannot_be_sent_or_kept_is_refused_in_words() {
 }
 
 #[test]
-fn what_many_connections_bring_is_counted() {
+fn bytes_of_many_connections_are_counted() {
     let receiver = serving(weir(&["sliq", "serve", "--plain", "--perf", "--listen", "127.0.0.1:0"])).0;
     let perf = weir(&[
         "sliq",
@@ -221,7 +221,7 @@ fn what_many_connections_bring_is_counted() {
 }
 
 #[test]
-fn of_messages_with_a_deadline_all_are_told_of() {
+fn every_message_with_a_deadline_is_reported() {
     let place = two_hosts();
     let receiver = serving(place.serve_command(&["--perf"])).0;
     let mut perf =
@@ -235,7 +235,7 @@ fn of_messages_with_a_deadline_all_are_told_of() {
 }
 
 #[test]
-fn a_flow_of_an_application_reaches_who_is_of_the_same_flow_alone() {
+fn a_flow_of_an_application_reaches_only_a_peer_of_the_same_flow() {
     let place = two_hosts();
     let file = place.file("small", &bytes(50_000));
     let own = ["--application", "1", "--flow", "3", "--first-rate", "20mbit"];

@@ -311,7 +311,7 @@ mod tests {
     use weir_coord::header::Version;
 
     #[test]
-    fn a_reflected_report_is_no_packet_of_the_peer() {
+    fn a_reflected_report_does_not_count_as_a_packet_of_the_peer() {
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         let parameters = Parameters { application: Some(1), ..Parameters::default() };
         let identity = Identity { flow: 3, key: None, epoch: 0 };

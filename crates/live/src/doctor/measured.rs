@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_off_is_told_with_its_cost_and_how_to_switch_it_on() {
+    fn a_disabled_setting_is_reported_with_its_cost_and_how_to_enable_it() {
         let (fast, slow) = (Rate::from_mbit_per_sec(40_000), Rate::from_mbit_per_sec(4_000));
         assert_eq!(offloads(fast, slow, &[]).status, Status::Ok);
         let told = offloads(fast, slow, &[("eth0".into(), vec!["tso", "gro"])]);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shaper_that_is_late_and_a_kernel_that_loses_are_told() {
+    fn a_late_shaper_and_a_kernel_that_loses_packets_are_reported() {
         let carried = |mbits, retransmitted| Carried {
             rate: Rate::from_mbit_per_sec(mbits),
             retransmitted,

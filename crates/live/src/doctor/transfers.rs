@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_setting_costs_is_told_at_26_ms() {
+    fn the_cost_of_a_setting_is_given_for_26_ms() {
         let off = window_scaling("0");
         // 65,535 bytes in 26 ms.
         assert!(off.finding.contains("20164615 bit/s at a round trip of 26 ms"), "{}", off.finding);

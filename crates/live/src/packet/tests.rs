@@ -78,7 +78,7 @@ fn marking_keeps_the_header_checksum_right() {
 }
 
 #[test]
-fn a_datagram_that_is_turned_round_is_what_its_receiver_would_have_sent() {
+fn a_reflected_datagram_is_what_its_receiver_would_have_sent() {
     for (ip, length) in [(Ip::V4, 1500), (Ip::V4, 28), (Ip::V6, 1500), (Ip::V6, 48)] {
         let mut packet = pool().packet(&udp_frame(0, 2, ip, 1, length, Ecn::Ect1)).unwrap();
         assert!(packet.turn_round());
@@ -90,7 +90,7 @@ fn a_datagram_that_is_turned_round_is_what_its_receiver_would_have_sent() {
 }
 
 #[test]
-fn a_segment_and_what_comes_from_nowhere_in_the_network_are_not_turned_round() {
+fn segments_and_packets_that_come_from_no_host_are_not_reflected() {
     let mut packet = pool().packet(&segment(&[], 5)).unwrap();
     let before = packet.ethernet().to_vec();
     assert!(!packet.turn_round() && packet.ethernet() == before);
@@ -113,7 +113,7 @@ fn sack_blocks_are_found_behind_other_options() {
 }
 
 #[test]
-fn a_twin_is_the_same_and_goes_back_to_the_same_pool() {
+fn a_duplicate_is_equal_and_returns_to_the_same_pool() {
     let pool = pool();
     let mut packet = pool.packet(&udp_frame(0, 2, Ip::V4, 1, 300, Ecn::Ect0)).unwrap();
     packet.arrive(Time::from_nanos(5));
@@ -125,7 +125,7 @@ fn a_twin_is_the_same_and_goes_back_to_the_same_pool() {
 }
 
 #[test]
-fn damage_is_one_bit_where_a_checksum_tells_of_it() {
+fn damage_changes_one_bit_that_a_checksum_covers() {
     let changed = |frame: &[u8]| {
         let mut packet = pool().packet(frame).unwrap();
         packet.corrupt();
@@ -145,7 +145,7 @@ fn damage_is_one_bit_where_a_checksum_tells_of_it() {
 }
 
 #[test]
-fn what_a_command_sends_is_its_flows_whatever_the_ports() {
+fn packets_of_a_command_belong_to_its_flow_whatever_the_ports() {
     let commands = vec![Some(FlowId(2)), None, None];
     let pool = Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands }, 1500);
     let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
@@ -164,7 +164,7 @@ fn what_a_command_sends_is_its_flows_whatever_the_ports() {
 }
 
 #[test]
-fn what_is_not_for_a_host_of_the_network_is_not_taken() {
+fn packets_that_are_not_for_a_host_of_the_network_are_not_taken() {
     let pool = pool();
     assert!(pool.packet(&udp_frame(0, 1, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
     assert!(pool.packet(&udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
@@ -175,7 +175,7 @@ fn what_is_not_for_a_host_of_the_network_is_not_taken() {
 }
 
 #[test]
-fn cut_and_garbled_packets_never_panic() {
+fn truncated_and_damaged_packets_cause_no_panic() {
     let pool = pool();
     let whole = segment(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 20);
     for length in 0..whole.len() {
@@ -203,7 +203,7 @@ fn cut_and_garbled_packets_never_panic() {
 }
 
 #[test]
-fn a_packet_that_ends_gives_its_buffer_back() {
+fn a_dropped_packet_returns_its_buffer() {
     let pool = pool();
     let frame = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
     let packets: Vec<_> = (0..10).map(|_| pool.packet(&frame).unwrap()).collect();

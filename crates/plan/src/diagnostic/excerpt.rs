@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_fault_of_many_lines_the_first_are_shown() {
+    fn the_first_lines_of_a_long_fault_are_shown() {
         let text = format!("a\n{}z\n", "long\n".repeat(1000));
         let source = Source { name: "lab.toml".into(), text: text.clone() };
         let shown = source.excerpt(&(2..text.len() - 2));

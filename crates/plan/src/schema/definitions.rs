@@ -88,7 +88,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn definitions_stand_at_the_root_and_unequal_ones_of_a_name_are_numbered() {
+    fn definitions_are_at_the_root_and_different_ones_of_one_name_are_numbered() {
         let inner = |kind: &str| json!({ "$ref": "#/$defs/Unit", "$defs": { "Unit": { "type": kind } } });
         let mut schema = json!({
             "a": inner("string"), "b": inner("number"), "c": inner("string"), "d": { "$ref": "#/$defs/Own" },

@@ -64,14 +64,14 @@ fn the_interval_is_students_on_the_paired_differences() {
 }
 
 #[test]
-fn one_pair_cannot_tell() {
+fn one_pair_does_not_decide() {
     let estimate = Estimate::of(&[0.0]).unwrap();
     assert_eq!((estimate.interval, estimate.verdict(1.0)), (None, Verdict::CannotTell));
     assert_eq!(Estimate::of(&[]), None);
 }
 
 #[test]
-fn the_registry_says_what_is_compared_and_within_what() {
+fn the_registry_gives_the_compared_metrics_and_their_bounds() {
     assert_eq!(
         Rule::defaults(),
         [
@@ -84,7 +84,7 @@ fn the_registry_says_what_is_compared_and_within_what() {
 }
 
 #[test]
-fn bounds_are_written_as_people_do_and_replace_those_of_the_registry() {
+fn bounds_are_numbers_or_shares_and_replace_those_of_the_registry() {
     assert_eq!("15%".parse(), Ok(Bound::Relative(0.15)));
     assert_eq!("7.5 %".parse(), Ok(Bound::Relative(0.075)));
     assert_eq!(" 2".parse(), Ok(Bound::Absolute(2.0)));
@@ -155,7 +155,7 @@ fn invalid_runs_and_runs_without_partner_are_left_out_and_named() {
 }
 
 #[test]
-fn what_is_undefined_on_one_side_cannot_be_told() {
+fn a_metric_that_is_undefined_on_one_side_is_not_decided() {
     let live = [1, 2].map(|repeat| run("pie", repeat, [90.0, 10.0, 50.0]));
     let mut sim = live.clone();
     sim.iter_mut().for_each(|run| run.metrics = Metrics::default());

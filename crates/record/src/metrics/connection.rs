@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_tells_is_taken_over_the_window() {
+    fn a_connections_own_counters_are_taken_over_the_window() {
         let (info, records) = run();
         let summary = RunSummary::new(&info, &records, None);
         let of = |window: usize, metric: &str| summary.windows[window].groups[0].metrics.get(metric).scalar();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_transport_tells_is_left_out() {
+    fn metrics_that_no_transport_reports_are_left_out() {
         let (info, mut records) = run();
         records.states.clear();
         let summary = RunSummary::new(&info, &records, None);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_where_no_flows_are_coordinated_or_nobody_competes() {
+    fn flowshares_are_undefined_without_coordination_or_competition() {
         for sharing in [
             [SINGLE, SINGLE, None, SINGLE],
             [COORDINATED, None, None, SINGLE],

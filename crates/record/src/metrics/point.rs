@@ -65,7 +65,7 @@ mod tests {
     use weir_base::{Span, Time};
 
     #[test]
-    fn what_points_tell_in_the_window_is_added_up_over_all_points() {
+    fn counters_of_points_in_the_window_are_added_up_over_all_points() {
         let station = |name: &str| StationInfo { name: name.into(), ..StationInfo::default() };
         let info = RunInfo {
             duration: Span::from_secs(4),

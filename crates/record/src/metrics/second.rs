@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn means_settle_where_they_come_near_their_last_third_for_good() {
+    fn means_settle_when_they_stay_near_the_mean_of_their_last_third() {
         // Last third: 9, 10 and 11, mean 10. Within 10 %: from 9 to 11. The second of 8 is the last outside.
         let means = some(&[2.0, 9.5, 6.0, 8.0, 10.5, 9.5, 9.0, 10.0, 11.0]);
         assert_eq!(settled(&means, 0.1), Some(4));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_seconds_do_not_settle_and_silent_ones_say_nothing() {
+    fn too_few_seconds_do_not_settle_and_seconds_without_a_mean_are_ignored() {
         assert_eq!(settled(&some(&[5.0, 5.0]), 0.1), None);
         assert_eq!(settled(&[], 0.1), None);
         assert_eq!(settled(&[None, None, None], 0.1), None);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_in_which_the_flows_are_not_active_throughout_is_not_their_worst() {
+    fn a_second_in_which_flows_are_not_active_throughout_is_not_their_worst() {
         let (mut info, records) = run();
         info.flows[0].start = Span::from_millis(2_500);
         let summary = RunSummary::new(&info, &records, None);

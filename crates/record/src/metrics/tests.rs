@@ -183,7 +183,7 @@ fn a_link_is_counted_after_the_warm_up() {
 }
 
 #[test]
-fn classes_are_counted_apart() {
+fn classes_are_counted_separately() {
     let (info, records) = (run(), records());
     let view = View::after(info.warmup, &info, &records);
     assert_eq!(view.classes(1).collect::<Vec<_>>(), [Ecn::NotEct, Ecn::Ect0]);
@@ -214,7 +214,7 @@ fn queue_delay_has_an_exact_mean_and_near_percentiles() {
 }
 
 #[test]
-fn an_unsteady_queue_deviates() {
+fn an_unsteady_queue_has_a_deviation() {
     let (info, records) = (run(), records());
     let deviation = |warmup, class| {
         let view = View::after(warmup, &info, &records);
@@ -228,7 +228,7 @@ fn an_unsteady_queue_deviates() {
 }
 
 #[test]
-fn what_a_queue_tells_of_itself_is_taken_over_the_samples() {
+fn a_queues_own_state_is_taken_over_the_samples() {
     let (info, records) = (run(), records());
     let view = View::after(info.warmup, &info, &records);
     let link = view.of_link(1, None);
@@ -283,7 +283,7 @@ fn fairness_and_ratios_follow_from_goodputs_and_windows() {
 }
 
 #[test]
-fn a_window_counts_for_the_time_that_it_stood() {
+fn a_congestion_window_counts_for_the_time_that_it_lasted() {
     let (info, mut records) = (run(), records());
     records.transport.retain(|sample| sample.flow == 0 && [300, 400, 1000].map(at).contains(&sample.at));
     let view = View::after(info.warmup, &info, &records);
@@ -293,7 +293,7 @@ fn a_window_counts_for_the_time_that_it_stood() {
 }
 
 #[test]
-fn retransmissions_round_trips_and_timeouts_are_the_windows() {
+fn retransmissions_round_trips_and_timeouts_are_those_of_the_window() {
     let (info, records) = (run(), records());
     let view = View::after(info.warmup, &info, &records);
     let flow = view.of_flow(0);
@@ -355,7 +355,7 @@ fn warm_up_can_be_changed_and_keeps_to_whole_periods() {
 }
 
 #[test]
-fn a_flow_without_a_row_in_a_period_is_one_to_which_nothing_happened_in_it() {
+fn a_flow_without_a_row_was_idle_in_that_period() {
     let info = run();
     let idle = |sample: &FlowSample| sample.flow == 1 && (at(400)..at(800)).contains(&sample.at);
     let (mut zeros, mut absent) = (records(), records());
@@ -384,7 +384,7 @@ fn a_flow_without_a_row_in_a_period_is_one_to_which_nothing_happened_in_it() {
 }
 
 #[test]
-fn nothing_recorded_is_undefined_and_never_a_panic() {
+fn metrics_without_records_are_undefined_and_cause_no_panic() {
     let info = run();
     let summary = RunSummary::new(&info, &Records::default(), None);
     assert_eq!(summary.metrics.get("goodput_mbps"), Value::Undefined);
@@ -394,7 +394,7 @@ fn nothing_recorded_is_undefined_and_never_a_panic() {
 }
 
 #[test]
-fn the_summary_says_what_the_design_says() {
+fn the_summary_has_the_values_of_the_design() {
     let (info, records) = (run(), records());
     let summary = RunSummary::new(&info, &records, None);
     let json = serde_json::to_value(&summary).unwrap();
@@ -411,7 +411,7 @@ fn the_summary_says_what_the_design_says() {
 }
 
 #[test]
-fn every_metric_is_named_once_and_says_what_it_is() {
+fn every_metric_has_a_unique_name_and_a_definition() {
     let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -431,7 +431,7 @@ fn every_metric_is_named_once_and_says_what_it_is() {
 }
 
 #[test]
-fn what_arrives_after_a_stop_takes_its_time() {
+fn data_that_arrive_after_a_stop_extend_the_active_time() {
     // Flow 1 stops at 500 ms and its last packet arrives at 980 ms: 8 periods of 25,000 bytes in 780 ms, not in 300.
     let (mut info, records) = (run(), records());
     info.flows[1].stop = Some(Span::from_millis(500));
@@ -440,7 +440,7 @@ fn what_arrives_after_a_stop_takes_its_time() {
 }
 
 #[test]
-fn what_arrives_after_all_was_read_counts_with_its_time() {
+fn data_that_arrive_after_the_last_read_count_with_their_time() {
     // Flow 2 completes at 900 ms and its last packet, which it has already, arrives at 980 ms: 27,000 bytes in each of 5
     // periods from 510 ms on.
     let (info, records) = (run(), records());
@@ -450,7 +450,7 @@ fn what_arrives_after_all_was_read_counts_with_its_time() {
 }
 
 #[test]
-fn a_slowdown_is_relative_to_the_groups_own_way() {
+fn a_slowdown_is_relative_to_the_groups_own_path() {
     // Flow 2 takes 390 ms for 125,000 bytes. At 1 Mbit/s they need a second: the run's bottleneck does not matter.
     let (mut info, mut records) = (run(), records());
     info.groups[1].route.rate = Some(Rate::from_mbit_per_sec(1));
@@ -469,7 +469,7 @@ fn a_slowdown_is_relative_to_the_groups_own_way() {
 }
 
 #[test]
-fn a_value_outside_its_domain_is_told_with_its_metric_and_subject() {
+fn a_value_outside_its_domain_is_reported_with_its_metric_and_subject() {
     // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a route that carries 4. It began with the run, 200 ms before the
     // window of 800 ms, so data that waited before the window may be read in it: 4 x 1.25.
     let (mut info, mut records) = (run(), records());

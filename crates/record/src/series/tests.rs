@@ -45,7 +45,7 @@ fn every_series_has_a_value_for_each_point_of_the_grid() {
 }
 
 #[test]
-fn a_point_is_what_its_period_recorded() {
+fn a_point_has_the_records_of_its_period() {
     let (info, records) = (info(), busy_records());
     let set = series(&info, &records, ALL);
     let at = |name, of, point: usize| set.get(name, of).unwrap()[point];

@@ -61,7 +61,7 @@ mod tests {
     use weir_base::{Span, Time};
 
     #[test]
-    fn modes_are_shares_of_what_was_begun_in_a_point() {
+    fn modes_are_shares_of_the_groups_begun_in_a_point() {
         let info = RunInfo {
             sample: Span::from_secs(1),
             groups: vec![GroupInfo::default(); 2],

@@ -88,7 +88,7 @@ fn a_page_shows_what_the_records_hold() {
 }
 
 #[test]
-fn what_did_not_happen_has_no_line_and_what_was_not_measured_no_plot() {
+fn events_that_did_not_happen_have_no_line_and_unmeasured_quantities_no_plot() {
     let (info, records) = run();
     let series = plots(&info, &records, 1);
     let keys: Vec<&str> = series.charts.iter().map(|chart| chart.key.as_str()).collect();

@@ -54,7 +54,7 @@ fn plain(text: String) -> String {
 }
 
 #[test]
-fn a_run_says_who_held_what_and_who_took_how_much() {
+fn a_runs_sentence_gives_queue_delays_and_shares() {
     assert_eq!(
         plain(run(&cell("pie", 15.2, &[]))),
         "PIE at link down held 15 ms; CUBIC took 62 % of link down, NewReno 34 %."
@@ -62,7 +62,7 @@ fn a_run_says_who_held_what_and_who_took_how_much() {
 }
 
 #[test]
-fn a_target_that_was_missed_is_not_said_to_be_held() {
+fn a_missed_target_is_not_described_as_held() {
     let above = plain(run(&cell("pie", 31.0, &[])));
     assert!(
         above.starts_with("PIE at link down let the queue stand at 31 ms, above its target of 15 ms;"),
@@ -87,7 +87,7 @@ fn an_invalid_run_says_so_first() {
 }
 
 #[test]
-fn even_shares_are_called_even_and_an_unused_link_is_told() {
+fn even_shares_are_called_even_and_the_unused_part_of_a_link_is_given() {
     let mut run = cell("tail-drop", 38.0, &[]);
     run.groups = vec![group("a", "cubic", 35.0), group("b", "newreno", 36.0)];
     run.links[0].packets.utilisation_percent = Some(72.0);
@@ -99,7 +99,7 @@ fn even_shares_are_called_even_and_an_unused_link_is_told() {
 }
 
 #[test]
-fn groups_with_the_same_controller_go_by_their_names() {
+fn groups_with_the_same_controller_are_distinguished_by_their_names() {
     let mut run = cell("pie", 15.0, &[]);
     run.groups = vec![group("near", "cubic", 80.0), group("far", "cubic", 15.0), group("voice", "", 1.0)];
     let text = plain(super::run(&run));
@@ -107,7 +107,7 @@ fn groups_with_the_same_controller_go_by_their_names() {
 }
 
 #[test]
-fn each_link_that_carries_data_is_told_of_by_name_and_each_group_of_its_own() {
+fn each_link_that_carries_data_is_named_and_each_group_belongs_to_its_own() {
     let mut run = cell("pie", 15.0, &[]);
     let named = |name: &str, carries: &[&str], delay: f64| LinkNumbers {
         name: name.into(),
@@ -131,7 +131,7 @@ fn each_link_that_carries_data_is_told_of_by_name_and_each_group_of_its_own() {
 }
 
 #[test]
-fn l4s_packets_and_classic_ones_are_told_apart() {
+fn l4s_packets_and_classic_packets_are_distinguished() {
     let mut run = cell("dualpi2", 8.0, &[]);
     run.links[0].classes = vec![
         (Ecn::NotEct, packets(14.0, 48.0)),
@@ -183,7 +183,7 @@ fn a_comparison_names_the_level_that_mattered_most() {
 }
 
 #[test]
-fn cannot_tell_is_never_counted_as_agreeing() {
+fn an_undecided_measure_is_never_counted_as_agreeing() {
     let row = |verdict, difference| Comparison {
         cell: None,
         metric: "queue_delay_ms".into(),

@@ -67,7 +67,7 @@ fn check(text: &str, folder: &Path) -> Result<bool, String> {
 }
 
 #[test]
-fn every_lab_ends_balances_repeats_and_has_metrics_that_can_be() {
+fn every_lab_ends_balances_repeats_and_has_metrics_within_their_range() {
     let folder = tempfile::tempdir().unwrap();
     lab::write_traces(folder.path());
     let (first, count) = (number("WEIR_RANDOM_FIRST", 0), number("WEIR_RANDOM_LABS", 1000));

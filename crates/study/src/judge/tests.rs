@@ -55,7 +55,7 @@ fn a_claim_holds_up_to_its_tolerance() {
 }
 
 #[test]
-fn of_several_cells_the_farthest_speaks() {
+fn the_farthest_of_several_cells_decides() {
     let judged = judge(&[claim(96.0, Tolerance::Absolute(1.0), None)], &summary());
     assert_eq!((judged[0].measured, judged[0].cells, judged[0].repeats), (Some(91.0), 2, 2));
     assert_eq!(judged[0].cell[0].value, "a");
@@ -63,7 +63,7 @@ fn of_several_cells_the_farthest_speaks() {
 }
 
 #[test]
-fn a_reason_is_counted_apart_and_only_where_it_is_needed() {
+fn an_accepted_difference_counts_only_for_a_claim_that_fails() {
     let reason = |value| Claim {
         differs: Some("docs/why.md".into()),
         ..claim(value, Tolerance::Absolute(1.0), Some("a"))
@@ -73,7 +73,7 @@ fn a_reason_is_counted_apart_and_only_where_it_is_needed() {
 }
 
 #[test]
-fn what_no_valid_run_measured_neither_holds_nor_fails() {
+fn a_claim_without_valid_runs_neither_holds_nor_fails() {
     use ClaimVerdict::{Differs, Fails, Holds, NotMeasured};
     let judged = |claim: Claim, invalid: &[usize]| {
         let mut summary = summary();
@@ -165,7 +165,7 @@ fn a_value_that_valid_runs_do_not_have_fails() {
 }
 
 #[test]
-fn bounds_hold_as_they_are_and_what_is_outside_speaks_first() {
+fn bounds_are_inclusive_and_the_value_outside_them_decides() {
     let within = |at_least, at_most| Claim {
         expected: Expected::Within { at_least, at_most },
         ..claim(0.0, Tolerance::Absolute(0.0), None)
@@ -176,7 +176,7 @@ fn bounds_hold_as_they_are_and_what_is_outside_speaks_first() {
 }
 
 #[test]
-fn a_cell_is_held_against_another_and_never_against_itself() {
+fn a_cell_is_compared_with_another_and_never_with_itself() {
     let against = |relation, value| Claim {
         against: Some(Against {
             cells: [("queue".into(), "a".into())].into_iter().collect(),
@@ -292,13 +292,13 @@ fn a_claim_may_be_about_a_window_and_relative_to_another() {
 }
 
 #[test]
-fn several_cells_may_count_by_their_mean() {
+fn a_claim_may_be_about_the_mean_of_several_cells() {
     let mean = Claim { over: Over::Mean, ..claim(93.5, Tolerance::Absolute(0.0), None) };
     assert_eq!(verdict(mean), (ClaimVerdict::Holds, Some(93.5)));
 }
 
 #[test]
-fn an_order_holds_where_every_pair_that_it_tells_apart_stands_so() {
+fn an_order_holds_if_every_pair_that_it_separates_has_that_order() {
     let place = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect::<Vec<_>>();
     let order = |places: &[&[&str]], falling| Claim {
         expected: Expected::Order {

@@ -146,7 +146,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn the_second_half_of_a_burst_is_what_counts() {
+    fn only_the_second_half_of_a_burst_counts() {
         let at = Duration::from_millis;
         // 500 bytes come at once, as out of a bucket; then 100 each 10 ms.
         let came: Vec<_> = [(at(0), 500)].into_iter().chain((1..=5).map(|n| (at(n * 10), 100))).collect();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_answered_and_others_are_no_hosts_of_weir() {
+    fn a_burst_is_answered_by_weir_and_by_no_other_program() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap();
         std::thread::scope(|scope| {

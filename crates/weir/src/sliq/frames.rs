@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_heard_as_they_were_said_however_they_are_cut() {
+    fn frames_are_decoded_as_they_were_encoded_however_they_are_split() {
         let mut talk = Talk::default();
         talk.ask(Ask::Files);
         talk.say(&Message::Ready { receive_buffer: None }).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn malformed_frames_are_refused() {
         for bytes in [&[9, 0, 0, 0, 0][..], &[1, 255, 0, 0, 0], &[2, 0, 0, 0, 1, 0], &[0, 0, 0, 0, 1, b'x']] {
             let mut talk = Talk { come: bytes.to_vec(), ..Talk::default() };
             assert!(talk.next().is_err(), "{bytes:?}");

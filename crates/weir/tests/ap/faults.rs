@@ -27,7 +27,7 @@ fn arrive(right: &UdpSocket, left: &UdpSocket, numbers: impl IntoIterator<Item =
 }
 
 #[test]
-fn duplicates_and_reordering_are_no_losses_and_an_outage_is_counted_to_the_packet() {
+fn duplicates_and_reordering_are_not_counted_as_losses_and_an_outage_is_counted_exactly() {
     let Some(row) = Row::new(1) else { return };
     let _point = row.start(1, "");
     let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));

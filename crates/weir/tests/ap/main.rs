@@ -18,7 +18,7 @@ use weir_coord::endpoint::Endpoint;
 use weir_coord::header::{Flags, Prefix, Probe, Version};
 
 #[test]
-fn headers_are_rewritten_with_right_checksums_and_all_else_passes_as_it_was() {
+fn headers_are_rewritten_with_correct_checksums_and_other_packets_pass_unchanged() {
     let Some(row) = Row::new(1) else { return };
     let _point = row.start(1, "");
     let (out, at_right) = (row.left(raw), row.right(raw));
@@ -58,7 +58,7 @@ fn headers_are_rewritten_with_right_checksums_and_all_else_passes_as_it_was() {
 }
 
 #[test]
-fn bundles_and_fragments_of_others_pass_whole() {
+fn bundles_and_fragments_of_other_traffic_pass_unchanged() {
     let Some(row) = Row::new(1) else { return };
     let _point = row.start(1, "");
     let data: Vec<u8> = (0..4_000_000u32).map(|n| (n.wrapping_mul(7919) >> 8) as u8).collect();
@@ -81,7 +81,7 @@ fn bundles_and_fragments_of_others_pass_whole() {
 }
 
 #[test]
-fn an_endpoint_is_told_of_the_path_and_hostile_ones_are_refused() {
+fn an_endpoint_receives_reports_on_the_path_and_hostile_endpoints_are_refused() {
     let Some(row) = Row::new(2) else { return };
     let _west = row.start(1, "");
     let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
@@ -144,7 +144,7 @@ fn exchange(sockets: [&UdpSocket; 2], endpoints: &mut [Endpoint; 2], packets: u3
 }
 
 #[test]
-fn a_point_that_is_killed_and_started_again_is_no_loss_to_the_other_one() {
+fn a_restart_of_a_point_is_not_counted_as_loss_by_the_other_point() {
     for version in [Version::One, Version::Two] {
         let Some(row) = Row::new(2) else { return };
         let mut west = row.start(1, "");
@@ -171,7 +171,7 @@ fn a_point_that_is_killed_and_started_again_is_no_loss_to_the_other_one() {
 }
 
 #[test]
-fn points_that_share_a_key_refuse_what_is_not_sealed_with_it() {
+fn points_that_share_a_key_refuse_packets_not_sealed_with_it() {
     let Some(row) = Row::new(2) else { return };
     let keys = ["000102030405060708090a0b0c0d0e0f", "ff0102030405060708090a0b0c0d0e0f"];
     for (name, key) in ["right", "wrong"].into_iter().zip(keys) {
@@ -203,7 +203,7 @@ fn points_that_share_a_key_refuse_what_is_not_sealed_with_it() {
 }
 
 #[test]
-fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
+fn a_point_has_its_devices_to_itself_and_a_kill_leaves_nothing_behind() {
     let Some(row) = Row::new(1) else { return };
     let promiscuous = || {
         let output = row.at(1, || Command::new("ip").args(["-d", "link"]).output().unwrap());
@@ -238,7 +238,7 @@ fn the_devices_are_the_wires_alone_and_a_kill_leaves_nothing_behind() {
 }
 
 #[test]
-fn counters_are_served_on_loopback_and_told_at_the_end() {
+fn counters_are_served_on_loopback_and_printed_at_the_end() {
     let Some(row) = Row::new(1) else { return };
     let point = row.start(1, "--metrics 127.0.0.1:9100");
     let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
@@ -267,7 +267,7 @@ fn counters_are_served_on_loopback_and_told_at_the_end() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_place_and_help_before_anything_changes() {
+fn invalid_settings_are_refused_with_place_and_help_before_anything_changes() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |apps: &str, arguments: &str| {
         std::fs::write(folder.path().join("apps.toml"), apps).unwrap();

@@ -69,7 +69,7 @@ fn a_file_arrives_whole_at_the_rate_that_the_points_report() {
 }
 
 #[test]
-fn a_stream_outlives_its_points() {
+fn a_stream_survives_a_restart_of_its_points() {
     let Some(row) = Row::new(2) else { return };
     let mut west = row.start(1, "");
     let mut east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "");
@@ -119,7 +119,7 @@ fn datagrams_arrive_in_order_and_are_all_counted() {
 }
 
 #[test]
-fn a_receiver_leaves_its_file_alone_until_something_arrives() {
+fn a_receiver_leaves_its_file_unchanged_until_data_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let command = |arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -158,7 +158,7 @@ fn a_receiver_leaves_its_file_alone_until_something_arrives() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_sent() {
+fn invalid_settings_are_refused_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &str, words: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));

@@ -45,7 +45,7 @@ impl User {
 }
 
 #[test]
-fn two_that_use_one_control_keep_it_whichever_ends_first() {
+fn two_users_of_a_control_keep_it_whichever_ends_first() {
     let Some(_alone) = permitted() else { return };
     for first_is_killed in [false, true] {
         // Both start at the same instant: one loads the control, the other finds it.
@@ -90,7 +90,7 @@ fn a_command_keeps_its_control_when_it_is_unloaded_meanwhile() {
 }
 
 #[test]
-fn parameters_stay_as_they_are_while_somebody_uses_the_control() {
+fn parameters_cannot_change_while_the_control_is_in_use() {
     let Some(_alone) = permitted() else { return };
     done(&["load", "yield"]);
     let mut user = User::new("yield");
@@ -133,7 +133,7 @@ fn a_command_that_outlives_a_killed_weir_keeps_its_control_to_its_end() {
 }
 
 #[test]
-fn a_use_within_a_use_has_its_own_control() {
+fn a_nested_use_has_its_own_control() {
     let Some(_alone) = permitted() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let program = env!("CARGO_BIN_EXE_weir");
@@ -152,7 +152,7 @@ fn a_use_within_a_use_has_its_own_control() {
 }
 
 #[test]
-fn what_is_loaded_in_a_private_mount_namespace_goes_with_it_and_load_says_so() {
+fn controls_loaded_in_a_private_mount_namespace_vanish_with_it_and_load_says_so() {
     let Some(_alone) = permitted() else { return };
     let program = env!("CARGO_BIN_EXE_weir");
     let script =
@@ -178,7 +178,7 @@ fn what_is_loaded_in_a_private_mount_namespace_goes_with_it_and_load_says_so() {
 }
 
 #[test]
-fn names_of_others_among_the_pins_are_left_alone_and_nobody_can_make_new_ones() {
+fn foreign_names_among_the_pins_are_left_alone_and_only_root_can_make_new_ones() {
     let Some(_alone) = permitted() else { return };
     let folder = Path::new("/run/weir/bpf");
     // Mounted as earlier versions of weir did, open to everyone.

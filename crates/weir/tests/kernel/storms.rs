@@ -101,7 +101,7 @@ fn storm(seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn in_a_storm_each_connection_has_the_control_that_its_command_asked_for() {
+fn each_connection_has_its_commands_control_while_many_commands_start() {
     let Some(_alone) = permitted() else { return };
     let mut connections = 0;
     for seed in 0..times("WEIR_STORMS", 1) {

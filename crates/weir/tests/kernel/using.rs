@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 #[test]
-fn what_is_loaded_stays_takes_parameters_and_goes_without_a_trace() {
+fn a_loaded_control_stays_takes_parameters_and_is_removed_without_a_trace() {
     let Some(_alone) = permitted() else { return };
     done(&["load", "yield", "ledbat"]);
     assert_eq!(state("yield")["pinned"], true);
@@ -30,7 +30,7 @@ fn what_is_loaded_stays_takes_parameters_and_goes_without_a_trace() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_refused_in_words() {
+fn controls_that_cannot_be_loaded_are_refused_with_an_explanation() {
     let Some(_alone) = permitted() else { return };
     let refusal = |args: &[&str]| {
         let output = weir(args);
@@ -48,7 +48,7 @@ fn what_cannot_be_loaded_is_refused_in_words() {
 }
 
 #[test]
-fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
+fn only_connections_of_the_command_use_the_control() {
     let Some(_alone) = permitted() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -82,7 +82,7 @@ fn a_command_has_its_connections_under_the_control_and_nothing_else_has() {
 }
 
 #[test]
-fn what_a_command_accepts_is_under_the_control_too() {
+fn connections_that_a_command_accepts_use_the_control_too() {
     let Some(_alone) = permitted() else { return };
     let serve = "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); \
                  c, _ = s.accept(); c.send(c.getsockopt(6, 13, 16).rstrip(b'\\0')); c.close()";
@@ -130,7 +130,7 @@ fn nothing_remains_when_weir_is_killed_while_a_command_runs() {
 }
 
 #[test]
-fn what_a_killed_container_leaves_goes_with_the_next_use() {
+fn remains_of_a_killed_container_are_removed_by_the_next_use() {
     let Some(_alone) = permitted() else { return };
     let mut container = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", env!("CARGO_BIN_EXE_weir")])

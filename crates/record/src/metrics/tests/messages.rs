@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn requests_and_frames_are_counted_in_the_window_and_told_only_where_there_are_any() {
+fn requests_and_frames_are_counted_in_the_window_and_shown_only_if_there_are_any() {
     use crate::types::{Message, MessageFate, MessageKind};
     let (info, mut records) = (run(), records());
     let mut message = |millis, flow, kind, number, fate, took: Option<u64>| {
@@ -36,7 +36,7 @@ fn requests_and_frames_are_counted_in_the_window_and_told_only_where_there_are_a
 }
 
 #[test]
-fn what_a_command_reads_is_not_known_and_drawn_flows_have_no_rows() {
+fn bytes_that_a_command_reads_are_unknown_and_random_flows_have_no_rows() {
     let (mut info, records) = (run(), records());
     info.groups[0].drawn = true;
     info.groups[1].transport = "command".into();
