@@ -202,8 +202,10 @@ fn values(measured: &[Value], key: &str) -> Vec<f64> {
 
 fn report(measured: &[Value], state: &[String], idle: bool) -> String {
     let mut text = String::from("# Accuracy of the live engine\n\n");
-    text +=
-        &format!("Median of {} measurements; the smallest and the largest beside it.\n\n", measured.len());
+    text += &format!(
+        "The median of {} measurements, with the smallest and the largest. A bound is reached when the median keeps it.\n\n",
+        measured.len()
+    );
     if !idle {
         text += "**The machine was busy: these numbers say little.**\n\n";
     }
