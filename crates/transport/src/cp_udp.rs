@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_has_a_header_of_its_version_and_is_read_without_it() {
+    fn a_datagram_carries_the_header_of_its_version_and_is_delivered_without_it() {
         for (text, header) in [(r#"{ "application": 3 }"#, 20), (r#"{ "application": 3, "version": 2 }"#, 36)]
         {
             let parameters = parameters(text);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_key_only_what_an_aggregation_point_has_sealed_is_read() {
+    fn with_a_key_a_datagram_that_no_aggregation_point_has_sealed_is_refused() {
         let parameters = parameters(r#"{ "key": "000102030405060708090a0b0c0d0e0f" }"#);
         let datagram = layer(&parameters, 1).seal(b"").to_vec();
         assert_eq!(datagram.len(), 36);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_trip_without_loss_adds_a_packet_a_round_trip() {
+    fn each_round_trip_without_loss_raises_the_rate_by_one_packet_per_round_trip() {
         let mut sender = sender();
         assert_eq!(sender.rate(), 10_000.0);
         for (sequence, at, rate) in
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_acknowledgement_does_no_harm_and_a_forged_one_is_not_taken() {
+    fn a_lost_acknowledgement_causes_no_loss_and_a_forged_one_is_ignored() {
         let mut sender = sender();
         acknowledge(&mut sender, 12, 150, &[]);
         assert_eq!((sender.losses, sender.decided), (0, 10));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_tells_of_the_last_64_packets() {
+    fn a_receiver_reports_which_of_the_last_64_packets_arrived() {
         let mut receiver = Receiver::default();
         for sequence in [7u32, 8, 10, 9, 12] {
             receiver.arrived(&Data { sequence, ..Data::default() }, 1000, ms(1));

@@ -37,7 +37,7 @@ fn each_end_stamps_with_its_own_clock_and_echoes_the_others() {
 }
 
 #[test]
-fn a_transfer_with_losses_is_the_same_whatever_the_clocks_show() {
+fn timestamp_clocks_do_not_change_a_transfer_with_losses() {
     let run = |clock: Clock| {
         let script = Script { drop: vec![30, 31, 90, 200], ..Script::default() };
         let (rtt, rate) = (Span::from_millis(20), Some(Rate::from_mbit_per_sec(10)));

@@ -20,7 +20,7 @@ fn each_of(folder: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn every_input_of_the_corpus_is_survived() {
+fn every_input_of_the_corpus_passes_its_check() {
     each_of("sliq", sliq::check);
     each_of("rudp", rudp::check);
 }
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn bytes_at_random_are_survived(data in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn random_bytes_pass_the_checks(data in prop::collection::vec(any::<u8>(), 0..400)) {
         sliq::check(&data);
         rudp::check(&data);
     }

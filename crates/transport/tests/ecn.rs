@@ -55,7 +55,7 @@ fn told_of(pair: &Pair) -> Vec<u64> {
 }
 
 #[test]
-fn ece_of_dctcp_tells_of_the_marked_segments_and_of_no_other() {
+fn ece_of_dctcp_reports_exactly_the_marked_segments() {
     for marked in [
         vec![60],
         vec![61],
@@ -74,7 +74,7 @@ fn ece_of_dctcp_tells_of_the_marked_segments_and_of_no_other() {
 }
 
 #[test]
-fn a_change_of_marks_sends_the_acknowledgement_that_was_held_back_first() {
+fn a_change_of_marking_sends_the_delayed_acknowledgement_first() {
     let mut pair = path(dctcp(), [101, 102, 103]);
     pair.transfer(400 * MSS, Span::from_secs(20));
     let around: Vec<_> = echoes(&pair).into_iter().filter(|(next, _)| (100..=108).contains(next)).collect();
@@ -95,7 +95,7 @@ fn ece_of_dctcp_ends_without_cwr() {
 }
 
 #[test]
-fn all_packets_of_dctcp_are_capable_where_it_is_agreed_on() {
+fn all_packets_of_dctcp_are_ecn_capable_where_ecn_is_negotiated() {
     let mut pair = path(dctcp(), [40]);
     pair.transfer(100 * MSS, Span::from_secs(20));
     for (_, segment, ecn) in pair.forth.log.iter().chain(&pair.back.log) {
@@ -107,7 +107,7 @@ fn all_packets_of_dctcp_are_capable_where_it_is_agreed_on() {
 }
 
 #[test]
-fn data_carries_the_codepoint_that_was_asked_for() {
+fn data_carries_the_configured_codepoint() {
     for (codepoint, expected) in
         [(Codepoint::Ect1, Ecn::Ect1), (Codepoint::Ect0, Ecn::Ect0), (Codepoint::Off, Ecn::NotEct)]
     {
@@ -125,7 +125,7 @@ fn ace(flags: Flags) -> u16 {
 }
 
 #[test]
-fn accurate_ecn_is_agreed_on_as_rfc_9768_lays_down() {
+fn accurate_ecn_is_negotiated_as_in_rfc_9768() {
     let mut pair = path(accurate(), [2]);
     pair.transfer(4 * MSS, Span::from_secs(20));
     let forth: Vec<_> = pair.forth.log.iter().map(|(_, segment, ecn)| (ace(segment.flags), *ecn)).collect();
@@ -147,7 +147,7 @@ fn accurate_ecn_is_agreed_on_as_rfc_9768_lays_down() {
 }
 
 #[test]
-fn accurate_ecn_falls_back_to_what_the_other_side_knows() {
+fn accurate_ecn_falls_back_to_the_feedback_that_the_peer_supports() {
     let rate = Some(Rate::from_mbit_per_sec(10));
     let between = |client: &Config, server: &Config| {
         let mut pair = Pair::between(client.clone(), server.clone(), Span::from_millis(20), rate);

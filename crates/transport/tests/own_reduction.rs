@@ -44,7 +44,7 @@ fn reductions(seconds: u64) -> (Vec<Reduction>, Pair) {
 }
 
 #[test]
-fn the_window_walks_down_to_what_the_controller_says_and_never_up() {
+fn a_reduction_ends_at_the_window_of_the_controller_and_never_raises_the_window() {
     let (seen, pair) = reductions(20);
     assert!(seen.len() > 10, "{}", seen.len());
     for reduction in &seen {

@@ -56,7 +56,7 @@ fn rap_sends_at_the_rate_of_a_window_that_halves_and_grows_by_a_packet() {
 }
 
 #[test]
-fn both_fill_a_bottleneck_of_2_mbit() {
+fn tfrc_and_rap_fill_a_bottleneck_of_2_mbit() {
     for name in ["tfrc", "rap"] {
         let rate = Some(Rate::from_mbit_per_sec(2));
         let mut wire = busy(name, Pipe { rate, queue: Span::from_millis(100), ..PLAIN });
@@ -67,7 +67,7 @@ fn both_fill_a_bottleneck_of_2_mbit() {
 }
 
 #[test]
-fn both_come_down_in_an_outage_and_come_back() {
+fn tfrc_and_rap_slow_down_in_an_outage_and_recover() {
     for name in ["tfrc", "rap"] {
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let forth = Pipe { loss: 0.005, outage: Some((at(60), at(75))), ..PLAIN };
@@ -105,7 +105,7 @@ fn the_end_of_a_stream_arrives_over_a_pipe_that_loses_a_third() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn no_network_and_no_bytes_make_them_panic_or_read_more_than_arrived(
+    fn no_network_and_no_bytes_make_tfrc_or_rap_panic(
         loss in 0.0..0.5, doubled in 0.0..0.3, late in 0.0..0.5, seed in any::<u64>(), tfrc in any::<bool>(),
         garbage in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
     ) {

@@ -21,7 +21,7 @@ fn dropping(numbers: impl IntoIterator<Item = u64>) -> Script {
 }
 
 #[test]
-fn a_clean_path_repeats_nothing() {
+fn a_clean_path_has_no_retransmissions() {
     for controller in ["newreno", "cubic"] {
         let mut pair = path(controller, Script::default());
         let info = pair.transfer(400 * MSS, Span::from_secs(20));
@@ -106,7 +106,7 @@ fn lost_acknowledgements_cost_nothing() {
 }
 
 #[test]
-fn reordering_is_undone_and_remembered() {
+fn a_recovery_caused_by_reordering_is_undone_and_raises_the_reordering_degree() {
     for (late, reordering) in [(3_700, 4), (37_000, 31)] {
         let late = vec![(60, Span::from_micros(late))];
         let mut pair = path("newreno", Script { late, data_only: true, ..Script::default() });
@@ -118,7 +118,7 @@ fn reordering_is_undone_and_remembered() {
 }
 
 #[test]
-fn a_second_reordering_costs_nothing() {
+fn later_reordering_of_the_same_degree_causes_no_retransmission() {
     let late = [60, 100, 140, 180, 220].map(|n| (n, Span::from_micros(3_700))).to_vec();
     let mut pair = path("newreno", Script { late, data_only: true, ..Script::default() });
     let info = pair.transfer(400 * MSS, Span::from_secs(20));
@@ -143,7 +143,7 @@ fn a_tail_lost_with_its_probe_costs_one_timeout() {
 }
 
 #[test]
-fn a_mark_reduces_the_window_once_and_is_echoed_until_told() {
+fn marks_of_one_round_trip_reduce_the_window_once_and_are_echoed_until_cwr() {
     let mut ecn = config("newreno");
     ecn.ecn = true;
     let marked = Script { mark: vec![60, 61, 62], data_only: true, ..Script::default() };
@@ -160,7 +160,7 @@ fn a_mark_reduces_the_window_once_and_is_echoed_until_told() {
 }
 
 #[test]
-fn idleness_takes_the_window_back_to_its_start() {
+fn an_idle_period_reduces_the_window_to_the_initial_window() {
     let mut pair = path("newreno", Script::default());
     pair.write(200 * MSS);
     pair.run_until(Time::ZERO + Span::from_secs(10));

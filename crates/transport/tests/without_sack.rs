@@ -24,7 +24,7 @@ fn dropping(numbers: impl IntoIterator<Item = u64>) -> Script {
 }
 
 #[test]
-fn a_clean_path_repeats_nothing() {
+fn a_clean_path_has_no_retransmissions() {
     let (info, _) = transfer(Script::default(), Script::default());
     assert_eq!((info.retransmitted, info.timeouts, info.undos), (0, 0, 0));
 }
@@ -73,7 +73,7 @@ fn a_lost_tail_waits_for_the_timeout() {
 }
 
 #[test]
-fn a_least_timeout_of_a_second_is_waited_for() {
+fn a_minimum_rto_of_one_second_is_respected() {
     let config = Config { sack: false, rto_min: Span::from_secs(1), ..config("newreno") };
     let rate = Some(Rate::from_mbit_per_sec(10));
     let mut pair = Pair::new(config, RTT, rate, dropping([399]), Script::default());

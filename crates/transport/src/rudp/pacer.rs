@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_together_and_its_gap_is_that_of_all_its_packets() {
+    fn a_burst_leaves_at_once_and_is_followed_by_the_gap_of_all_its_packets() {
         let rate = Rate::from_mbit_per_sec(10);
         let departures = |most| {
             let mut pacer = Pacer::new(0.0, 2, Random::stream(1, "pacer"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_to_leave_with_a_packet_and_comes_late_begins_anew() {
+    fn a_late_packet_of_a_burst_starts_a_new_burst() {
         let rate = Rate::from_mbit_per_sec(10);
         let at = |micros: u64| Time::from_nanos(micros * 1000);
         let mut pacer = Pacer::new(0.0, 2, Random::stream(1, "pacer"));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_sender_makes_up_for_less_than_a_gap() {
+    fn a_late_sender_catches_up_by_less_than_one_gap() {
         let rate = Rate::from_mbit_per_sec(10);
         let at = |micros: u64| Time::from_nanos(micros * 1000);
         let mut pacer = Pacer::new(0.0, 1, Random::stream(1, "pacer"));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_ahead_is_not_acknowledged() {
+    fn a_segment_beyond_the_window_is_not_acknowledged() {
         let mut receiver = Receiver::default();
         receiver.arrived(1, WINDOW, 100, b"", false);
         assert_eq!(receiver.ack(), None);

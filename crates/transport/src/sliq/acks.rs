@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_grow_join_and_are_told_highest_first() {
+    fn ranges_grow_merge_and_are_acknowledged_highest_first() {
         let mut acks = Acks::default();
         for number in [0, 1, 2, 5, 9, 8, 4] {
             assert!(acks.take(number, 0, Time::ZERO));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn where_packets_are_lost_an_acknowledgement_that_is_awaited_is_repeated_once() {
+    fn an_awaited_acknowledgement_is_repeated_once_where_packets_are_lost() {
         let mut acks = Acks::default();
         acks.take(0, 0, ms(0));
         acks.ask(true, ms(0));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_closes_has_three_packets_acknowledged_at_once() {
+    fn three_packets_are_acknowledged_at_once_after_a_gap_closes() {
         let mut acks = Acks::default();
         for number in [0, 2, 1] {
             acks.take(number, 0, ms(0));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_older_packets_count_as_known() {
+    fn the_remembered_ranges_are_bounded_and_older_packets_count_as_received() {
         let mut acks = Acks::default();
         for number in 0..1000 {
             assert!(acks.take(2 * number, 0, Time::ZERO));

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_followed_up_at_once_and_down_within_a_second() {
+    fn the_estimate_follows_a_rise_at_once_and_a_fall_within_a_second() {
         let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
         assert!((carry(&mut capacity, &mut now, 1000, 500, true) - 10.0).abs() < 0.2);
         assert!((carry(&mut capacity, &mut now, 100, 150, true) - 100.0).abs() < 2.0);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_nothing_is_no_measurement() {
+    fn empty_deliveries_give_no_estimate() {
         let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
         for _ in 0..100 {
             now += Span::from_millis(100);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_with_little_to_send_leaves_the_estimate() {
+    fn an_application_limited_period_leaves_the_estimate_unchanged() {
         let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
         carry(&mut capacity, &mut now, 1000, 500, true);
         assert!((carry(&mut capacity, &mut now, 10_000, 5000, false) - 10.0).abs() < 0.2);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_of_the_window_is_told_and_told_again_when_it_is_lost() {
+    fn credit_is_granted_each_quarter_of_the_window_and_again_if_the_grant_is_lost() {
         let mut granted = Granted::new(100);
         granted.consume(24);
         assert_eq!(granted.tell(), None);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_that_differ_cancel_out() {
+    fn clock_offsets_cancel_out() {
         // The peer's clock is 5 s behind ours; 10 ms there and 10 ms back, once 3 ms more there.
         let mut delay = Delay::default();
         let behind = 5_000_000u32;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_way_is_learnt_after_a_period() {
+    fn a_longer_path_delay_is_learnt_after_a_period() {
         let mut delay = Delay::default();
         let mut now = Time::ZERO;
         for n in 0..2_200u32 {

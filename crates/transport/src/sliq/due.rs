@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peers_time_is_found_by_half_of_the_round_trip() {
+    fn the_peers_clock_is_estimated_with_half_the_round_trip_time() {
         // The peer's clock is 5 s ahead of ours. Its packet of 7,000 ms arrives after 10 ms, and a later one after 13 ms.
         let mut clock = PeerClock::default();
         clock.heard(2_013_000u32.wrapping_sub(7_000_000), ms(2_013));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_more_to_go_than_a_minute_is_out_of_range_and_what_is_late_is_not() {
+    fn a_deadline_more_than_a_minute_ahead_is_out_of_range_and_a_late_one_is_not() {
         assert!(is_in_range(None, 7));
         assert!(is_in_range(Some(60_000_007), 7) && !is_in_range(Some(60_000_008), 7));
         assert!(is_in_range(Some(u32::MAX), 7));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_told_once_and_again_when_it_has_changed() {
+    fn a_round_trip_time_is_reported_once_and_again_when_it_has_changed() {
         let mut teller = Teller::default();
         let us = Span::from_micros;
         assert_eq!(teller.tell(us(16_000), ms(0)), Some(16_000));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn three_later_ones_or_time_make_a_packet_lost() {
+    fn a_packet_is_lost_after_three_later_ones_or_after_a_time() {
         let mut log = ten();
         assert_eq!(acknowledged(&mut log, &ack(5, 0)), [5]);
         assert_eq!(log.out(), 9);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_told_of_once_and_late_ones_too() {
+    fn each_acknowledged_packet_is_reported_once_even_if_it_was_declared_lost() {
         let mut log = ten();
         acknowledged(&mut log, &ack(9, 0));
         assert_eq!(lost(&mut log, ms(50)).0, [0, 1, 2, 3, 4, 5, 6]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_is_not_acknowledged() {
+    fn acknowledgements_of_unsent_packets_are_ignored() {
         let mut log = ten();
         assert!(!log.acknowledged(&ack(10, 10), 10, |_, _| panic!("a packet that was never sent")));
         // A range that reaches below 0 ends there.
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_out_is_lost_at_a_timeout() {
+    fn a_timeout_declares_every_outstanding_packet_lost() {
         let mut log = ten();
         acknowledged(&mut log, &ack(1, 1));
         let mut numbers = Vec::new();
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_have_arrived_are_not_remembered() {
+    fn acknowledged_packets_are_removed_from_the_log() {
         let mut log = many();
         acknowledged(&mut log, &ack(2999, 2999));
         assert_eq!((log.records.len(), log.lost.len(), log.next()), (0, 0, 3000));
     }
 
     #[test]
-    fn lost_packets_are_remembered_until_others_have_left() {
+    fn the_newest_lost_packets_are_remembered_for_late_acknowledgements() {
         let mut log = many();
         acknowledged(&mut log, &ack(2999, 0));
         assert_eq!(lost(&mut log, ms(50)).0.len(), 2997);

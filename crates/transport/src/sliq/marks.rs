@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrives_is_counted_by_codepoint() {
+    fn arriving_packets_are_counted_by_codepoint() {
         let mut marks = Marks::default();
         marks.arrived(Ecn::NotEct);
         assert_eq!(marks.tell(), None);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_takes_codepoints_away_is_found() {
+    fn a_path_that_clears_codepoints_is_detected() {
         let mut marks = Marks::default();
         marks.told(wire::Marks { ect0: 3, ect1: 0, ce: 2 });
         assert_eq!(marks.marked(5), Some(2));

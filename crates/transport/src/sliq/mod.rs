@@ -308,7 +308,7 @@ mod tests {
     use crate::Config;
 
     #[test]
-    fn a_deadline_and_arq_fec_come_together() {
+    fn arq_fec_and_a_deadline_require_each_other() {
         let read = |text: &str| serde_json::from_str::<Config>(text).map_err(|error| error.to_string());
         assert!(
             read(r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "50 ms" } }"#).is_ok()

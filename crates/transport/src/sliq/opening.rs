@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_the_round_trip_of_the_request_that_it_answers() {
+    fn a_reply_gives_the_round_trip_time_of_the_request_that_it_answers() {
         let mut opening = Opening::default();
         opening.send(ms(0));
         opening.send(ms(100));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_lengthen_the_patience() {
+    fn the_timeout_before_an_outage_grows_with_the_loss_rate() {
         let timeout = Span::from_millis(200);
         assert_eq!(Outage::patience(timeout, 0.0), Span::from_millis(400));
         // Half of the packets are lost in each direction: four times.

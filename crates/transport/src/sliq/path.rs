@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_sent_than_has_come_and_not_again_at_once() {
+    fn challenges_are_spaced_and_limited_to_the_bytes_received_from_the_address() {
         let mut candidate = Candidate::new("192.0.2.1:9".parse().unwrap(), 5);
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         candidate.heard(50);

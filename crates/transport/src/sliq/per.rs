@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_was_lost_of_what_was_sent() {
+    fn the_loss_rate_is_the_share_of_sent_packets_that_were_lost() {
         let mut channel = Channel::new();
         channel.carry(1001, 10);
         // Measurements end each 250 packets, of which 25 are lost.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn one_measurement_alone_that_is_off_moves_the_mean_and_no_more() {
+    fn a_single_outlying_measurement_is_only_averaged_in() {
         let mut channel = Channel::new();
         channel.carry(2_000, 5);
         // One measurement with 0.28 of 250 packets lost, 3.2 deviations above 0.2, which happens by chance once in 700 measurements.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn few_packets_tell_nothing() {
+    fn too_few_packets_leave_the_loss_rate_at_zero() {
         let mut channel = Channel::new();
         channel.carry(99, 2);
         assert_eq!(channel.per.rate(), 0.0);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_is_worked_out_by_hand() {
+    fn the_retransmission_timeout_matches_values_computed_by_hand() {
         let mut rtt = Rtt::new();
         assert_eq!(rtt.timeout(), ms(1000));
         rtt.take(ms(100), Time::ZERO);

@@ -39,7 +39,7 @@ mod tests {
     use crate::sliq::StreamParameters;
 
     #[test]
-    fn the_highest_priority_goes_first_and_equals_take_turns() {
+    fn the_highest_priority_is_served_first_and_equal_priorities_take_turns() {
         let stream = |id, priority| {
             let parameters = StreamParameters { priority, ..StreamParameters::default() };
             (id, Outgoing::new(id, &parameters, true, (100, 100)))

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_once_and_as_it_was() {
+    fn a_sealed_packet_opens_once_and_unchanged() {
         let [mut a, mut b] = pair();
         let mut one = sealed(&mut a, 0);
         assert_eq!(one.len(), packet(0).len() + TAG);

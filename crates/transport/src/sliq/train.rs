@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gap_of_a_pair_is_what_the_bottleneck_takes_for_a_packet() {
+    fn the_gap_within_a_pair_gives_the_bottleneck_rate() {
         let rtt = Span::from_millis(300);
         // 1,028 bytes in 822 us.
         let rate = 1028 * 8 * 1_000_000 / 822;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_leave_over_two_round_trips_and_50_ms() {
+    fn pairs_are_spread_over_two_round_trips_and_50_ms() {
         let mut train = Train::new(PACKET, Span::from_millis(85), Time::ZERO);
         for number in 0..22 {
             assert_eq!(train.due(), Time::ZERO + Span::from_millis(20) * (number / 2), "{number}");

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_acknowledgement_is_made_up_for_by_the_next() {
+    fn the_next_acknowledgement_makes_up_for_a_lost_one() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 2);
         counted.on_told(true);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overtaken_acknowledgement_tells_nothing() {
+    fn an_overtaken_acknowledgement_is_ignored() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 1);
         let old = AccEcnFeedback { newer: false, ..told(&counted, true) };
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrap_within_one_acknowledgement_is_read_by_the_bytes() {
+    fn byte_counters_resolve_a_wrap_of_the_packet_counter_within_one_acknowledgement() {
         // (delivered, marked): the three bits alone show the marked packets modulo 8.
         for (segments, marked) in
             [(8, 0), (8, 8), (10, 1), (12, 9), (15, 8), (20, 18), (40, 20), (40, 3), (64, 64)]
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_option_a_possible_wrap_is_taken_for_one() {
+    fn a_possible_wrap_is_assumed_without_the_option() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 1);
         receive(&mut counted, Ecn::Ect0, 9);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_and_many_marks_are_told_at_once() {
+    fn a_change_of_codepoint_and_many_marks_cause_an_immediate_acknowledgement() {
         let mut counted = ReceiverCounters::after(Ecn::NotEct);
         let news: Vec<bool> =
             [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0]

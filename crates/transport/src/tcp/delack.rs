@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn three_duplicates_go_at_once_and_more_wait_a_twentieth_of_the_rtt() {
+    fn three_duplicate_acknowledgements_leave_at_once_and_more_wait_a_twentieth_of_the_rtt() {
         let mut ack = DelayedAck::new(true, None, false);
         let mut at_once = 0;
         for _ in 0..5 {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_keep_the_rate_and_nothing_waits_without_one() {
+    fn segments_are_paced_at_the_rate_and_leave_at_once_without_one() {
         let mut pacer = Pacer::new(false);
         for _ in 0..FIRST_PACED {
             pacer.on_sent(Bytes::new(1250), Time::ZERO);

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_told_newest_first_and_grow_together() {
+    fn sack_blocks_are_listed_newest_first_and_merge_when_adjacent() {
         let mut data = Reassembly::default();
         data.insert(20, 30);
         data.insert(40, 50);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_is_reported_as_a_duplicate() {
+    fn data_received_twice_is_reported_as_a_duplicate() {
         let mut data = Reassembly::default();
         data.insert(20, 30);
         data.insert(20, 30);

@@ -98,7 +98,7 @@ mod tests {
     use crate::RTO_MIN;
 
     #[test]
-    fn the_first_sample_gives_itself_plus_the_floor() {
+    fn the_first_rto_is_the_first_sample_plus_the_minimum() {
         let mut rtt = RttEstimator::new(RTO_MIN);
         assert_eq!(rtt.rto(), 1_000_000);
         rtt.sample(20_000, 1, 10);

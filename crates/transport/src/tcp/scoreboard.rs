@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_transmission_is_that_of_the_ring_until_a_segment_leaves_its_place() {
+    fn segments_stay_in_order_of_transmission_across_losses_and_retransmissions() {
         let mut board = Scoreboard::new(MSS);
         send(&mut board, 5);
         board.pop();

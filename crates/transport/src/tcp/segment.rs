@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_take_what_room_the_blocks_leave() {
+    fn accecn_counters_use_the_option_space_that_sack_blocks_leave() {
         let counters = AccEcnOption::new(1, 2, 3, false);
         // Blocks, whether the counters matter, bytes of the packet, blocks and counters in it.
         for (blocks, matter, length, kept, told) in [
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_is_as_rfc_9768_lays_it_out() {
+    fn the_accecn_option_has_the_layout_of_rfc_9768() {
         assert_eq!(AccEcnOption::new(0x10203, 5, 1, false).to_option(), [172, 11, 1, 2, 3, 0, 0, 5, 0, 0, 1]);
         let ect1_first = AccEcnOption::new(1, 5, 0xffffff, true);
         assert_eq!(ect1_first.to_option(), [174, 11, 255, 255, 255, 0, 0, 5, 0, 0, 1]);

@@ -114,25 +114,25 @@ mod tests {
     }
 
     #[test]
-    fn half_a_segment_leaves_as_one_each_two_round_trips() {
+    fn a_window_of_half_a_segment_sends_one_segment_each_two_round_trips() {
         assert_eq!(departures(&mut sender(500, None), 1..=450), [100, 200, 300, 400]);
     }
 
     #[test]
-    fn two_at_once_wait_twice_as_long() {
+    fn a_quantum_of_two_segments_doubles_the_wait() {
         let mut sender = sender(500, Some(2000));
         assert_eq!(departures(&mut sender, 1..=450), [200, 200, 400, 400]);
         assert_eq!(sender.cwnd(), 2);
     }
 
     #[test]
-    fn a_48th_of_a_segment_leaves_as_two_each_96_round_trips() {
-        // A window of 20 bytes is a 50th of a segment: 96 round trips would be 4.8 s, and it takes 5 s.
+    fn a_window_of_a_50th_of_a_segment_sends_two_segments_each_100_round_trips() {
+        // A window of 20 bytes is a 50th of a segment of 1000 bytes; 100 round trips of 50 ms are 5 s.
         assert_eq!(departures(&mut sender(20, Some(2000)), 1..=10_001), [5_000, 5_000, 10_000, 10_000]);
     }
 
     #[test]
-    fn a_window_that_grows_meanwhile_shortens_the_wait_and_a_whole_segment_ends_it() {
+    fn a_growing_window_shortens_the_wait_and_a_whole_segment_ends_it() {
         let mut sender = sender(100, None);
         assert!(departures(&mut sender, 1..=300).is_empty());
         assert_eq!(sender.new_data_ready_at(), at(500));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_a_segment_or_more_waits_for_nothing_whatever_leaves_at_once() {
+    fn a_window_of_a_segment_or_more_sends_without_waiting() {
         let mut sender = sender(3000, Some(2000));
         let mut count = 0;
         while sender.poll(at(1)).is_some() {

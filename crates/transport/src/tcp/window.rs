@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn the_edge_never_moves_back() {
+    fn the_right_edge_of_the_window_never_moves_back() {
         let mut window = window(131_072, 131_072);
         let offered = window.tell(1, 0);
         assert!(window.tell(1001, 50_000) + 1000 >= offered);
     }
 
     #[test]
-    fn the_buffer_grows_with_what_comes_in_a_round_trip_up_to_its_limit() {
+    fn the_buffer_grows_with_the_data_received_per_round_trip_up_to_its_limit() {
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);
         window.sample_rtt(1, &Clock::default(), Time::ZERO + Span::from_millis(20));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_grows_with_what_comes_out_of_order() {
+    fn the_buffer_grows_with_out_of_order_data() {
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);
         window.hold(200_000);

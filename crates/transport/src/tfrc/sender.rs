@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn with_loss_the_rate_is_the_equations() {
+    fn the_rate_after_a_loss_is_that_of_the_tcp_equation() {
         let mut sender = busy();
         report(&mut sender, 50, 50, 0, 0.0);
         sender.sent(1, true, ms(90));

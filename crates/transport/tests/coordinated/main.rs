@@ -40,7 +40,7 @@ fn without_aggregation_points_a_flow_keeps_its_rate() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn every_byte_arrives_once_whatever_the_network_does(
+    fn every_byte_arrives_once_despite_loss_duplication_and_reordering(
         loss in 0.0..0.3, doubled in 0.0..0.3, late in 0.0..0.5, seed in any::<u64>(), bytes in 1u64..300_000,
     ) {
         let pipe = Pipe { loss, doubled, late, ..Pipe::of(DELAY) };
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn flows_get_a_flowshare_each_however_many_they_are() {
+fn each_flow_gets_one_flowshare_whatever_the_number_of_flows() {
     // At 1 % of loss and 50 ms a flowshare is the rate of the equation, for one flow or for twelve.
     let expected = flowshare() * 1427.0 / 1500.0;
     for flows in [1, 4, 12] {
@@ -75,7 +75,7 @@ fn flows_get_a_flowshare_each_however_many_they_are() {
 }
 
 #[test]
-fn without_the_filter_twelve_flows_are_told_of_more_than_they_may_have() {
+fn twelve_flows_exceed_their_flowshares_without_the_filter() {
     // 1 % of loss and 50 ms: a flowshare has eleven packets in a round trip, but twelve flowshares have 135, so most losses fall
     // into the round trip of another loss and are not counted (section 4.4.1).
     let expected = flowshare() * 1427.0 / 1500.0;
@@ -87,7 +87,7 @@ fn without_the_filter_twelve_flows_are_told_of_more_than_they_may_have() {
 }
 
 #[test]
-fn raps_flowshare_does_not_depend_on_the_number_of_flows_either() {
+fn the_flowshare_of_rap_does_not_depend_on_the_number_of_flows() {
     // sqrt(3 / (2 p)) packets a round trip.
     let expected = (1.5f64 / 0.005).sqrt() * 1427.0 / 0.05;
     for flows in [1, 8] {

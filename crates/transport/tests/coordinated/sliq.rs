@@ -19,7 +19,7 @@ fn ends(transport: &str, flow: u64, datagrams: bool) -> [End; 2] {
 }
 
 #[test]
-fn flows_get_a_flowshare_each_however_many_they_are() {
+fn each_connection_gets_one_flowshare_whatever_their_number() {
     for flows in [1, 4, 12] {
         let mut sites = Sites::new(&vec![sliq("", ""); flows], "", 0.01);
         sites.rates(20, |_| 1 << 20);
@@ -32,7 +32,7 @@ fn flows_get_a_flowshare_each_however_many_they_are() {
 }
 
 #[test]
-fn four_beside_four_of_rudp_have_as_much() {
+fn four_sliq_connections_and_four_rudp_flows_have_equal_rates() {
     let rudp = r#"{ "kind": "rudp", "application": 1 }"#.to_owned();
     let mut sites = Sites::new(&[vec![sliq("", ""); 4], vec![rudp; 4]].concat(), "", 0.01);
     sites.rates(20, |_| 1 << 20);
@@ -84,7 +84,7 @@ fn opened(transport: &str, datagrams: bool) -> ([End; 2], Time) {
 }
 
 #[test]
-fn each_packet_begins_with_the_header_which_counts_in_its_length() {
+fn each_packet_begins_with_a_coordination_header_that_counts_in_its_length() {
     for (seal, tag) in [("none", 0), ("noise", 16)] {
         let transport = sliq(&format!(r#", "seal": "{seal}""#), "");
         let (mut ends, mut now) = opened(&transport, false);
@@ -113,7 +113,7 @@ fn each_packet_begins_with_the_header_which_counts_in_its_length() {
 }
 
 #[test]
-fn packets_without_a_header_or_of_another_flow_are_not_taken() {
+fn packets_without_a_header_or_of_another_flow_are_ignored() {
     let transport = sliq("", "");
     let mut one = ends(&transport, 1, false);
     one[0].open(Time::ZERO);
@@ -132,7 +132,7 @@ fn packets_without_a_header_or_of_another_flow_are_not_taken() {
 }
 
 #[test]
-fn streams_of_a_connection_leave_as_one_flow() {
+fn streams_of_one_connection_share_one_flow_id() {
     let transport = sliq(r#", "connection": "c""#, "");
     let config: Config = serde_json::from_str(&transport).unwrap();
     let (mut first, now) = opened(&transport, false);

@@ -5,7 +5,7 @@ use weir_base::{Span, Time};
 use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
 #[test]
-fn a_reader_that_does_not_read_is_sent_a_window_and_no_more() {
+fn a_receiver_that_does_not_read_gets_one_window_and_no_more() {
     let mut pair = Pair::new(r#"{ "kind": "sliq" }"#, FIXED, false, path(0.05, 5), 1);
     pair.reads = false;
     pair.ends[0].open(pair.now);
@@ -37,7 +37,7 @@ fn quiet(transport: &str) -> Pair {
 }
 
 #[test]
-fn a_connection_of_which_nothing_is_heard_ends_and_one_that_is_kept_alive_does_not() {
+fn a_silent_connection_ends_after_its_idle_time_unless_keepalives_arrive() {
     let mut pair = quiet(r#"{ "kind": "sliq", "idle": "10 s" }"#);
     pair.run(secs(9), |_| false);
     assert!(pair.ends.iter().all(|end| end.is_open()));
@@ -53,7 +53,7 @@ fn a_connection_of_which_nothing_is_heard_ends_and_one_that_is_kept_alive_does_n
 }
 
 #[test]
-fn a_peer_that_has_forgotten_the_connection_says_so() {
+fn data_for_a_closed_connection_closes_it_at_the_sender_too() {
     let mut pair = quiet(r#"{ "kind": "sliq", "idle": "10 s" }"#);
     pair.run(secs(1), |_| false);
     // Over a path that loses all packets, the ends close, and their last packets do not arrive.
@@ -72,7 +72,7 @@ fn a_peer_that_has_forgotten_the_connection_says_so() {
 
 /// Two streams of one connection with data at the same time.
 #[test]
-fn streams_of_one_connection_go_by_priority() {
+fn streams_of_one_connection_are_sent_by_priority() {
     let stream = |priority: u8| {
         let text = format!(
             r#"{{ "kind": "sliq", "connection": "a", "stream": {{ "priority": {priority}, "queue": "1 MB" }} }}"#

@@ -40,7 +40,7 @@ fn a_deadline_of_50_ms_is_kept_at_a_loss_of_a_fifth() {
 
 /// A stream with endless data, with CUBIC before Copa, and a deadline shorter than the delay of a full buffer.
 #[test]
-fn a_controller_that_fills_the_buffer_is_suspended_for_a_deadline() {
+fn a_deadline_suspends_a_controller_that_fills_the_buffer() {
     let transport =
         r#"{ "kind": "sliq", "second": "copa", "stream": { "delivery": "arq-fec", "deadline": "30 ms" } }"#;
     let path = Path { rate: Some((Rate::from_mbit_per_sec(10), 50_000)), ..path(0.0, 10) };
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_late_is_never_told_to_be_in_time(
+    fn no_late_message_is_reported_as_on_time(
         lose in 0.0..0.4f64,
         double in 0.0..0.2f64,
         delay in 1u64..60,
@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn time_to_go_out_of_range_ends_the_connection() {
+fn a_time_to_the_deadline_out_of_range_ends_the_connection() {
     let transport = r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "50 ms" } }"#;
     for (more, ends) in [(0, false), (61_000_000, true)] {
         let mut pair = Pair::new(transport, "copa", true, path(0.0, 10), 1);

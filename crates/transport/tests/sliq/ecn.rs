@@ -30,7 +30,7 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
 }
 
 #[test]
-fn packets_of_a_controller_that_does_not_ask_carry_no_codepoint() {
+fn only_packets_of_a_controller_that_uses_marks_carry_an_ecn_codepoint() {
     for (cc, marks) in [("cubic", false), ("copa", false), ("dctcp", true)] {
         let (_, seen) = stream(cc, None, false);
         assert!(!seen.is_empty() && seen.iter().all(|ecn| (*ecn != Ecn::NotEct) == marks), "{cc}: {seen:?}");
@@ -38,7 +38,7 @@ fn packets_of_a_controller_that_does_not_ask_carry_no_codepoint() {
 }
 
 #[test]
-fn over_a_path_that_takes_codepoints_away_none_are_sent() {
+fn no_codepoints_are_sent_over_a_path_that_clears_them() {
     let (mut pair, _) = stream("dctcp", Some(20_000), true);
     pair.path.bleach = false;
     pair.run(secs(11), |_| false);

@@ -30,7 +30,7 @@ fn reaches(cc: &str, fast_start: &str, mbit: u64, rtt: u64) -> Time {
 }
 
 #[test]
-fn a_long_path_is_full_sooner() {
+fn fast_start_fills_a_long_path_sooner_than_slow_start() {
     for (cc, start) in [("copa", "long"), ("cubic", "always")] {
         for mbit in [10, 100] {
             let [slow, fast] = ["never", start].map(|start| reaches(cc, start, mbit, 300));

@@ -51,7 +51,7 @@ fn both_ends_may_open_at_once() {
 }
 
 #[test]
-fn nobody_there_is_given_up() {
+fn a_connection_without_a_peer_is_given_up() {
     let mut pair = Pair::new(SLIQ, "cubic", false, path(1.0, 10), 1);
     pair.ends[0].open(pair.now);
     pair.run(secs(60), |_| false);
@@ -61,7 +61,7 @@ fn nobody_there_is_given_up() {
 }
 
 #[test]
-fn repair_packets_bring_messages_in_time_where_there_is_no_time_to_ask_again() {
+fn repair_packets_deliver_messages_where_a_retransmission_would_be_late() {
     // 30 ms one way: a retransmission cannot arrive within 60 ms. A fifth of the packets is lost.
     let transport = r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "60 ms", "target": 0.99, "queue": "16 MiB" } }"#;
     let mut pair = Pair::new(transport, FIXED, true, path(0.2, 30), 3);
@@ -76,7 +76,7 @@ fn repair_packets_bring_messages_in_time_where_there_is_no_time_to_ask_again() {
 }
 
 #[test]
-fn best_effort_loses_what_the_path_loses() {
+fn a_best_effort_stream_loses_the_share_that_the_path_loses() {
     let transport = r#"{ "kind": "sliq", "stream": { "delivery": "best-effort" } }"#;
     let mut pair = Pair::new(transport, "bbr", true, path(0.1, 5), 4);
     messages(&mut pair, 2_000, 1000);
@@ -86,7 +86,7 @@ fn best_effort_loses_what_the_path_loses() {
 }
 
 #[test]
-fn an_outage_is_left_as_soon_as_the_peer_is_heard() {
+fn data_flows_again_within_200_ms_after_an_outage() {
     let mut pair = Pair::new(SLIQ, "cubic", false, path(0.0, 10), 5);
     pair.ends[0].open(pair.now);
     pair.ends[0].keep_full(Stream(0), true);
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_arrives_nothing_panics(
+    fn no_received_bytes_cause_a_panic(
         packets in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..80), 0u32..1500, 0u64..100), 1..60),
         valid in any::<bool>(),
         seed in any::<u64>(),

@@ -39,7 +39,7 @@ fn lengths(pair: &Pair) -> Vec<u32> {
 }
 
 #[test]
-fn packets_grow_to_what_the_path_carries_and_what_is_too_long_is_no_congestion() {
+fn packets_grow_to_the_path_mtu_and_lost_probes_cause_no_reduction() {
     for (mtu, least) in [(1500, 1490), (1400, 1380), (1228, 1220)] {
         let mut pair = Pair::new(SEARCHES, FIXED, false, Path { mtu, ..path(0.0, 10) }, 1);
         pair.ends[0].open(pair.now);
@@ -55,7 +55,7 @@ fn packets_grow_to_what_the_path_carries_and_what_is_too_long_is_no_congestion()
 }
 
 #[test]
-fn a_stream_arrives_whole_when_the_path_comes_to_carry_less() {
+fn a_stream_arrives_complete_when_the_path_mtu_shrinks() {
     let text = text(300_000);
     for stream in ["{}", r#"{ "delivery": "arq-fec", "deadline": "150 ms", "order": "written" }"#] {
         let transport = format!(r#"{{ "kind": "sliq", "search_mtu": true, "stream": {stream} }}"#);

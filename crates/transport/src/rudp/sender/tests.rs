@@ -55,14 +55,14 @@ fn retransmissions(holes: Holes) -> Vec<u64> {
 }
 
 #[test]
-fn a_hole_is_filled_after_three_echoes_or_at_the_first_or_at_each() {
+fn a_hole_is_retransmitted_after_three_echoes_or_once_or_at_each_report() {
     assert_eq!(retransmissions(Holes::Unused), [53]);
     assert_eq!(retransmissions(Holes::Once), [51]);
     assert_eq!(retransmissions(Holes::Each), [51, 52, 53, 54]);
 }
 
 #[test]
-fn a_hole_that_names_nothing_is_no_loss() {
+fn a_hole_outside_the_sent_segments_causes_no_loss() {
     let mut sender = five().with_holes(Holes::Each);
     sender.hole(77, 3);
     sender.hole(u32::MAX, 3);
@@ -70,7 +70,7 @@ fn a_hole_that_names_nothing_is_no_loss() {
 }
 
 #[test]
-fn a_lost_acknowledgement_is_made_good_by_the_next_one() {
+fn the_next_acknowledgement_covers_lost_ones() {
     let mut sender = five();
     sender.acknowledged(4, 5, ms(54));
     assert!(sender.all_acknowledged() && !sender.has_more());
@@ -78,7 +78,7 @@ fn a_lost_acknowledgement_is_made_good_by_the_next_one() {
 }
 
 #[test]
-fn a_timeout_sends_all_again_and_doubles() {
+fn a_timeout_retransmits_everything_and_doubles() {
     let mut sender = five();
     assert_eq!(sender.next_timer(), ms(1000));
     sender.on_timer(ms(1000));
@@ -96,7 +96,7 @@ fn a_timeout_sends_all_again_and_doubles() {
 }
 
 #[test]
-fn a_threshold_bounds_what_is_written_and_not_acknowledged() {
+fn a_threshold_bounds_the_written_and_unacknowledged_bytes() {
     let mut sender = five();
     assert_eq!(sender.write(1000, 700), 200);
     assert_eq!(sender.write(1000, 700), 0);
@@ -120,7 +120,7 @@ fn messages_that_are_kept_apart_share_no_segment() {
 }
 
 #[test]
-fn the_end_of_the_stream_is_a_segment_of_its_own() {
+fn the_end_of_the_stream_is_a_separate_segment() {
     let mut sender = five();
     sender.close();
     assert!(sender.has_more() && !sender.all_acknowledged());
@@ -132,7 +132,7 @@ fn the_end_of_the_stream_is_a_segment_of_its_own() {
 }
 
 #[test]
-fn what_was_never_sent_is_not_acknowledged() {
+fn acknowledgements_of_unsent_segments_are_ignored() {
     let mut sender = five();
     sender.acknowledged(77, 9, ms(50));
     sender.acknowledged(77, 0, ms(50));

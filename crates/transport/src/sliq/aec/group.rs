@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_one_round_sends_its_repairs_once_and_then_what_is_missing() {
+    fn a_group_of_one_round_sends_its_repairs_once_and_then_the_missing_segments() {
         // Nine segments and seven repair packets.
         let (mut group, choice) = group(0.2, 30);
         assert_eq!((choice.plan.k, choice.plan.first), (9, 16));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_round_sends_what_the_plan_says() {
+    fn a_later_round_sends_as_many_packets_as_planned() {
         let (mut group, choice) = group(0.2, 50);
         let repairs = sent(&mut group).len();
         assert_eq!(repairs, choice.plan.first - choice.plan.k);

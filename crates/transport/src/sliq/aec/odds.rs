@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn two_packets_and_one_repair_lose_what_is_worked_out_by_hand() {
+    fn the_loss_of_two_packets_and_one_repair_matches_the_value_computed_by_hand() {
         // At a loss of 1/2: all three lost, 1/8, misses both; the repair alone, 1/8, misses both; either source alone, 2/8, misses
         // one of two. In all 1/8 + 1/8 + 2/8 * 1/2 = 3/8.
         assert_eq!(Odds::new(0.5).loss(2, Have::NOTHING, 3), 0.375);

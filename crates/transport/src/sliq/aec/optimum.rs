@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_and_two_rounds_are_sent_again_once() {
+    fn plans_for_one_packet_and_two_rounds_match_values_computed_by_hand() {
         // At a loss of 0.1, one retransmission brings the loss to 0.01, with 1.1 packets on average.
         let odds = Odds::new(0.1);
         let problem = Problem { odds: &odds, k: 1, later: 1, first: 1, most: 5, allowed: 0.01 + 1e-12 };

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn time_for_enough_retransmissions_makes_it_pure_arq() {
+    fn a_deadline_with_time_for_enough_retransmissions_selects_pure_arq() {
         // 0.4^6 = 0.0041 is allowed, and six rounds end after 6 + 100 + 10 ms; 0.1^3 after 3 + 40 + 10 ms.
         for (per, deadline, rounds, latest) in [(0.4, 170, 6, 116), (0.1, 70, 3, 53)] {
             let Choice { plan, .. } = plan(per, deadline);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_without_time_for_acknowledgements_makes_it_fec() {
+    fn a_deadline_without_time_for_acknowledgements_selects_fec() {
         // The best published codes of at most ten source packets at these rates of loss (optimum by dynamic programming). 20 ms are 20
         // packets.
         for (per, published) in [(0.1, 0.791), (0.2, 0.701)] {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planner_takes_the_next_hundredth_and_remembers() {
+    fn a_planner_rounds_the_loss_rate_up_to_a_hundredth_and_keeps_the_plan() {
         let mut planner = Planner::new(Goal { deadline: ms(50), target: 0.995 });
         let first = planner.plan(&gnat(0.1931), Span::ZERO).unwrap();
         assert_eq!(first.plan, plan(0.2, 50).plan);
@@ -453,14 +453,14 @@ mod tests {
     }
 
     #[test]
-    fn time_spent_waiting_to_be_sent_is_lost_to_the_plan() {
+    fn time_spent_in_the_send_queue_is_subtracted_from_the_deadline() {
         let mut planner = Planner::new(Goal { deadline: ms(50), target: 0.995 });
         assert_eq!(planner.plan(&gnat(0.2), ms(20)).unwrap().plan, plan(0.2, 30).plan);
         assert!(planner.plan(&gnat(0.2), ms(40)).is_none());
     }
 
     #[test]
-    fn packets_that_are_handed_over_slowly_make_smaller_groups() {
+    fn slow_writes_lead_to_smaller_groups() {
         // 3 ms from one write to the next: each source packet but the first takes the time of two more.
         let slow = Channel { gap: ms(3), ..gnat(0.2) };
         let Choice { plan: slow, reaches_target, .. } =
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_sends_what_the_plan_says_until_the_group_is_complete() {
+    fn a_plan_gives_packets_for_each_round_until_the_group_is_complete() {
         let Choice { plan, .. } = plan(0.2, 50);
         assert_eq!((plan.mode, plan.rounds), (Mode::CodedArq, 2));
         assert_eq!(plan.packets(0, Have::NOTHING), plan.first);

@@ -41,7 +41,7 @@ fn packet() -> Vec<u8> {
 }
 
 #[test]
-fn two_ends_that_know_each_other_agree() {
+fn two_ends_that_know_each_others_keys_complete_the_handshake() {
     let mut both = both();
     let mut initiator = both.ask(1);
     let request = initiator.request(0, 0);
@@ -55,7 +55,7 @@ fn two_ends_that_know_each_other_agree() {
 }
 
 #[test]
-fn a_request_that_comes_again_is_answered_alike_and_another_with_its_stamp_not() {
+fn a_repeated_request_gets_the_same_reply_and_another_one_with_its_stamp_gets_none() {
     let mut both = both();
     let earlier = both.ask(4).request(0, 0);
     let mut initiator = both.ask(5);
@@ -74,7 +74,7 @@ fn a_request_that_comes_again_is_answered_alike_and_another_with_its_stamp_not()
 }
 
 #[test]
-fn as_many_requests_are_remembered_as_are_told_and_older_ones_count_as_replayed() {
+fn a_bounded_number_of_requests_is_remembered_and_older_ones_count_as_replayed() {
     let mut asked = Asked::default();
     let remembered = REMEMBERED as u64;
     for stamp in 1..=remembered + 1 {
@@ -86,7 +86,7 @@ fn as_many_requests_are_remembered_as_are_told_and_older_ones_count_as_replayed(
 }
 
 #[test]
-fn who_is_not_allowed_or_knows_another_secret_gets_no_answer() {
+fn an_unauthorized_client_or_one_with_another_secret_completes_no_handshake() {
     let mut both = both();
     let stranger = Keys::generate().unwrap();
     let ask = |keys, server, shared| Initiator::new(keys, server, shared, 77, 9).unwrap().request(0, 0);
@@ -101,7 +101,7 @@ fn who_is_not_allowed_or_knows_another_secret_gets_no_answer() {
 }
 
 #[test]
-fn forged_and_truncated_packets_change_nothing() {
+fn forged_and_truncated_handshake_packets_are_ignored() {
     let mut both = both();
     let mut initiator = both.ask(1);
     let request = initiator.request(0, 0);
@@ -126,7 +126,7 @@ fn forged_and_truncated_packets_change_nothing() {
 }
 
 #[test]
-fn under_load_a_cookie_comes_before_any_key() {
+fn a_responder_under_load_requires_a_cookie_valid_for_the_address_and_a_time() {
     let mut both = both();
     let mut initiator = both.ask(1);
     let Answer::Reply(cookie) = both.responder.take(&initiator.request(0, 0), b"here", true, NOW) else {

@@ -115,7 +115,7 @@ fn write(host: &mut Host, number: usize, bytes: &[u8], now: Time) {
 }
 
 #[test]
-fn what_is_written_before_the_handshake_arrives_sealed_and_answers_come_back() {
+fn data_written_before_the_handshake_arrives_sealed_and_replies_return() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     write(&mut pair.client, number, b"to be kept secret", ms(0));
@@ -139,7 +139,7 @@ fn what_is_written_before_the_handshake_arrives_sealed_and_answers_come_back() {
 }
 
 #[test]
-fn lost_requests_answers_and_first_packets_are_sent_again() {
+fn lost_requests_replies_and_first_packets_are_retransmitted() {
     for lost in 0..6 {
         let mut pair = pair();
         let number = pair.ask(77, pair.server_key, ms(0));
@@ -156,7 +156,7 @@ fn lost_requests_answers_and_first_packets_are_sent_again() {
 }
 
 #[test]
-fn before_the_address_is_proved_no_more_is_sent_than_has_come() {
+fn a_host_sends_fewer_bytes_than_it_received_until_the_address_is_validated() {
     let mut pair = pair();
     pair.ask(77, pair.server_key, ms(0));
     let requests = sent(&mut pair.client, ms(0));
@@ -174,7 +174,7 @@ fn before_the_address_is_proved_no_more_is_sent_than_has_come() {
 }
 
 #[test]
-fn hostile_packets_make_no_connection_and_change_none() {
+fn forged_truncated_and_reflected_packets_create_no_connection_and_change_none() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     pair.talk(ms(0), |_| false);
@@ -196,7 +196,7 @@ fn hostile_packets_make_no_connection_and_change_none() {
 }
 
 #[test]
-fn many_who_ask_at_once_must_show_a_cookie_and_get_their_connections() {
+fn clients_beyond_the_limit_of_open_handshakes_need_a_cookie_and_all_connect() {
     let mut pair = pair();
     let asked = EXCHANGES + 20;
     let numbers: Vec<usize> = (0..asked).map(|id| pair.ask(id, pair.server_key, ms(0))).collect();
@@ -211,7 +211,7 @@ fn many_who_ask_at_once_must_show_a_cookie_and_get_their_connections() {
 }
 
 #[test]
-fn strangers_and_those_who_seek_another_host_get_no_connection() {
+fn unknown_clients_and_requests_for_another_host_get_no_connection() {
     let mut pair = pair();
     let other = Keys::generate().unwrap().public;
     let number = pair.ask(1, other, ms(0));
@@ -227,7 +227,7 @@ fn strangers_and_those_who_seek_another_host_get_no_connection() {
 }
 
 #[test]
-fn without_keys_only_this_machine_may_ask() {
+fn a_host_without_keys_accepts_only_clients_on_its_own_machine() {
     let accepts = Accepts {
         responder: None,
         parameters: Parameters::default(),
@@ -261,7 +261,7 @@ fn without_keys_only_this_machine_may_ask() {
 }
 
 #[test]
-fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
+fn a_peer_that_moves_is_followed_once_its_new_address_is_validated() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     pair.talk(ms(0), |_| false);
@@ -294,7 +294,7 @@ fn a_peer_that_has_moved_is_followed_when_it_has_shown_that_it_is_there() {
 }
 
 #[test]
-fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
+fn a_packet_forwarded_from_another_address_does_not_move_the_connection() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     pair.talk(ms(0), |_| false);
@@ -315,7 +315,7 @@ fn a_packet_that_somebody_sends_on_from_elsewhere_moves_nobody() {
 }
 
 #[test]
-fn who_sends_a_handshake_on_gets_no_more_than_it_has_sent() {
+fn a_third_party_that_forwards_a_handshake_receives_no_more_bytes_than_it_sent() {
     let mut pair = pair();
     let number = pair.ask(77, pair.server_key, ms(0));
     let (elsewhere, mut bytes) = (at("10.9.9.9:5"), [0usize; 2]);

@@ -27,7 +27,7 @@ fn search(mtu: &mut PathMtu, carries: u32, number: &mut u32, now: &mut Time) -> 
 }
 
 #[test]
-fn the_largest_packet_is_tried_first_and_then_halves_of_what_is_left() {
+fn the_search_probes_the_largest_size_first_and_then_halves_the_interval() {
     let (mut number, mut now) = (0, Time::ZERO);
     let mut mtu = PathMtu::new(1472).unwrap();
     assert_eq!(search(&mut mtu, 1472, &mut number, &mut now), (1472, vec![1472]));
@@ -42,7 +42,7 @@ fn the_largest_packet_is_tried_first_and_then_halves_of_what_is_left() {
 }
 
 #[test]
-fn a_path_that_grows_is_found_after_ten_minutes() {
+fn a_larger_path_mtu_is_found_after_ten_minutes() {
     let (mut number, mut now) = (0, Time::ZERO);
     let mut mtu = PathMtu::new(1472).unwrap();
     search(&mut mtu, 1300, &mut number, &mut now);
@@ -53,7 +53,7 @@ fn a_path_that_grows_is_found_after_ten_minutes() {
 }
 
 #[test]
-fn later_packets_that_arrive_tell_that_a_probe_is_lost() {
+fn a_probe_is_lost_when_a_packet_three_numbers_later_has_arrived() {
     let mut mtu = PathMtu::new(1472).unwrap();
     assert_eq!(mtu.on_time(at(0)), Some(1472));
     mtu.sent(5, 1472, Span::ZERO, at(0));
@@ -83,7 +83,7 @@ fn three_large_packets_lost_while_a_shorter_one_arrives_are_a_black_hole() {
 }
 
 #[test]
-fn losses_among_large_packets_that_arrive_are_none() {
+fn losses_of_large_packets_while_others_arrive_are_no_black_hole() {
     let mut mtu = found();
     mtu.large(20, true);
     (10..20).for_each(|number| mtu.large(number, false));

@@ -18,7 +18,7 @@ fn read(incoming: &mut Incoming) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn an_ordered_stream_waits_for_what_is_missing() {
+fn an_ordered_stream_waits_for_missing_segments_until_they_are_given_up() {
     let mut incoming = Incoming::default();
     let flags = Flags { ordered: true, ..MESSAGE };
     incoming.segment(&data(1, 1, flags, 20), b"b");
@@ -34,7 +34,7 @@ fn an_ordered_stream_waits_for_what_is_missing() {
 }
 
 #[test]
-fn messages_in_order_are_put_together_and_what_is_given_up_takes_the_rest_of_its_message_along() {
+fn ordered_messages_are_reassembled_and_a_segment_given_up_discards_its_message() {
     let mut incoming = Incoming::default();
     let part = |first, last| Flags { ordered: true, first, last, ..MESSAGE };
     incoming.segment(&data(1, 1, part(false, true), 3), b"end");
@@ -50,7 +50,7 @@ fn messages_in_order_are_put_together_and_what_is_given_up_takes_the_rest_of_its
 }
 
 #[test]
-fn messages_are_put_together_and_delivered_as_they_come() {
+fn unordered_messages_are_reassembled_and_delivered_as_they_complete() {
     let mut incoming = Incoming::default();
     incoming.segment(&data(3, 3, MESSAGE, 5), b"later");
     incoming.segment(&data(2, 2, Flags { first: false, ..MESSAGE }, 3), b"end");
@@ -61,7 +61,7 @@ fn messages_are_put_together_and_delivered_as_they_come() {
 }
 
 #[test]
-fn a_repair_packet_brings_back_a_segment_that_was_lost() {
+fn a_repair_packet_restores_a_lost_segment() {
     let flags = Flags { coded: true, ..MESSAGE };
     let symbol = |bytes: u16, head: &[u8]| {
         let mut symbol = bytes.to_be_bytes().to_vec();
@@ -86,7 +86,7 @@ fn a_repair_packet_brings_back_a_segment_that_was_lost() {
 }
 
 #[test]
-fn what_is_beyond_the_window_does_not_belong_to_the_stream() {
+fn a_segment_beyond_the_window_is_refused() {
     let mut incoming = Incoming::default();
     assert!(!incoming.segment(&data(WINDOW as u32 + 5, u16::MAX, MESSAGE, 1), &[]));
 }

@@ -24,7 +24,7 @@ fn sent(outgoing: &mut Outgoing) -> Vec<u32> {
 }
 
 #[test]
-fn a_long_message_is_cut_and_its_ends_are_marked() {
+fn a_long_message_is_segmented_and_its_ends_are_marked() {
     let mut outgoing = outgoing(DeliveryName::Reliable, true);
     let head: Vec<u8> = (0..150).map(|n| n as u8).collect();
     assert_eq!(outgoing.write(250, &head, Time::ZERO), 250);
@@ -36,7 +36,7 @@ fn a_long_message_is_cut_and_its_ends_are_marked() {
 }
 
 #[test]
-fn a_reliable_segment_is_sent_again_until_it_arrives() {
+fn a_reliable_segment_is_retransmitted_until_it_arrives() {
     let mut outgoing = outgoing(DeliveryName::Reliable, false);
     assert_eq!(outgoing.write(2000, &[], Time::ZERO), 1000);
     assert_eq!(sent(&mut outgoing), (0..10).collect::<Vec<_>>());
@@ -52,7 +52,7 @@ fn a_reliable_segment_is_sent_again_until_it_arrives() {
 }
 
 #[test]
-fn best_effort_gives_up_at_once_and_semi_reliable_after_its_limit() {
+fn a_best_effort_segment_is_given_up_at_its_first_loss_and_a_semi_reliable_one_at_its_limit() {
     for (delivery, times) in [(DeliveryName::BestEffort, 1), (DeliveryName::SemiReliable, 3)] {
         let mut outgoing = outgoing(delivery, true);
         outgoing.write(100, &[], Time::ZERO);
@@ -66,7 +66,7 @@ fn best_effort_gives_up_at_once_and_semi_reliable_after_its_limit() {
 }
 
 #[test]
-fn a_message_beyond_the_limit_is_refused_whole() {
+fn a_message_that_does_not_fit_the_queue_is_refused_whole() {
     let mut outgoing = outgoing(DeliveryName::Reliable, true);
     assert_eq!(outgoing.write(900, &[], Time::ZERO), 900);
     assert_eq!(outgoing.write(101, &[], Time::ZERO), 0);
@@ -74,7 +74,7 @@ fn a_message_beyond_the_limit_is_refused_whole() {
 }
 
 #[test]
-fn a_queue_that_drops_the_oldest_keeps_the_newest() {
+fn a_full_queue_that_drops_the_oldest_keeps_the_newest_messages() {
     let mut outgoing = outgoing(DeliveryName::BestEffort, true);
     outgoing.drop = Drop::Oldest;
     for n in 0..5u8 {
@@ -90,7 +90,7 @@ fn a_queue_that_drops_the_oldest_keeps_the_newest() {
 }
 
 #[test]
-fn no_more_is_sent_than_the_peer_takes() {
+fn a_stream_sends_no_more_segments_than_the_peer_allows() {
     let mut outgoing = outgoing(DeliveryName::Reliable, false);
     outgoing.keep_full();
     let window = credit::STREAM;
@@ -104,7 +104,7 @@ fn no_more_is_sent_than_the_peer_takes() {
 }
 
 #[test]
-fn a_segment_that_is_lost_again_goes_before_later_ones() {
+fn a_segment_lost_twice_is_retransmitted_before_later_ones() {
     let mut outgoing = outgoing(DeliveryName::Reliable, false);
     outgoing.write(1000, &[], Time::ZERO);
     sent(&mut outgoing);

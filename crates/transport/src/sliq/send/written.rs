@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_goes_with_the_last_of_its_segments() {
+    fn a_shared_buffer_is_freed_with_the_last_of_its_segments() {
         let mut cutter = Cutter::new(&[1; 200], 100);
         let (first, last) = (cutter.next(), cutter.next());
         drop(cutter);

@@ -14,7 +14,7 @@ fn a_header_is_twelve_bytes() {
 }
 
 #[test]
-fn frames_before_a_payload_are_as_long_as_told() {
+fn frame_headers_have_the_lengths_of_their_constants() {
     let data = Data { flags: Flags::default(), stream: 1, sequence: 2, distance: 3, length: 4, due: None };
     let repair = Repair { stream: 1, start: 2, k: 3, number: 4, distance: 5, length: 6 };
     let part = Part { segment: data, offset: 1, length: 3 };
@@ -32,7 +32,7 @@ fn frames_before_a_payload_are_as_long_as_told() {
 }
 
 #[test]
-fn ranges_are_counted_down_from_the_highest() {
+fn acknowledged_ranges_are_listed_from_the_highest_down() {
     // 100 to 98, then 95, then 90 to 81.
     let mut ack = Ack::new(100, 14, 0, 0);
     ack.set_first(2);
@@ -42,7 +42,7 @@ fn ranges_are_counted_down_from_the_highest() {
 }
 
 #[test]
-fn a_number_is_the_nearest_to_the_last() {
+fn a_truncated_packet_number_expands_to_the_value_nearest_the_last() {
     assert_eq!(whole(5, 0), 5);
     assert_eq!(whole(5, 0xffff_fffe), 0x1_0000_0005);
     assert_eq!(whole(0xffff_fffe, 0x1_0000_0005), 0xffff_fffe);
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_read_is_written_the_same(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+    fn every_header_and_frame_that_is_read_is_written_back_unchanged(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         if let Some((header, rest)) = Header::read(&bytes) {
             let mut written = Vec::new();
             header.write(&mut written);

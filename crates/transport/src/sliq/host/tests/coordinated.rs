@@ -14,7 +14,7 @@ fn identity(flow: u8) -> Option<Identity> {
 }
 
 #[test]
-fn what_an_aggregation_point_sends_back_is_the_rate_of_its_connection() {
+fn a_report_of_the_aggregation_point_sets_the_rate_of_its_connection() {
     let mut pair = pair_of(parameters(), identity(3));
     let number = pair.ask(1, pair.server_key, ms(0));
     pair.talk(ms(10), |packet| {
@@ -40,7 +40,7 @@ fn what_an_aggregation_point_sends_back_is_the_rate_of_its_connection() {
 }
 
 #[test]
-fn who_asks_for_another_flow_or_for_none_is_not_answered() {
+fn a_request_whose_flow_id_differs_from_the_hosts_is_not_answered() {
     for (server, client) in [
         ((parameters(), identity(3)), (parameters(), identity(4))),
         ((parameters(), identity(3)), (Parameters::default(), None)),
