@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_a_sorted_list_under_random_pushes_pops_and_replacements() {
+    fn an_event_queue_agrees_with_a_sorted_list_under_random_operations() {
         let (mut queue, mut model, mut random) = (EventQueue::new(1000), vec![], Random::stream(1, "events"));
         let mut now = 0;
         for _ in 0..20_000 {

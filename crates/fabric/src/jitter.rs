@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_none() {
+    fn only_a_jitter_of_zero_is_none() {
         assert!(Jitter::default().is_none() && Jitter::uniform(Span::ZERO).is_none());
         assert!(!Jitter::uniform(Span::from_nanos(1)).is_none());
     }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_loss_is_a_burst_of_its_own_length() {
+    fn independent_losses_form_bursts_of_the_length_expected_by_chance() {
         // Losses in a row by chance: 1 / (1 - p).
         let (lost, length) = measure(Loss::Independent(0.1), 1_000_000);
         assert!(near(lost, 0.1) && near(length, 1.0 / 0.9), "{lost} {length}");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_chain_can_do_is_told() {
+    fn a_mean_loss_that_no_chain_can_have_is_refused() {
         assert!(GilbertElliott::with_mean(0.5, 1.0).is_some(), "every second packet");
         assert!(GilbertElliott::with_mean(0.6, 1.0).is_none());
         assert!(GilbertElliott::with_mean(1.0, 5.0).is_none());

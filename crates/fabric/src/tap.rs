@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn each_segment_gives_the_time_to_its_first_acknowledgement() {
+    fn each_segment_gives_one_rtt_sample_at_its_first_acknowledgement() {
         let (mut tap, mut rtts) = tap();
         (0..4).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(u64::from(i))));
         tap.acknowledged(&ack(2000, &[]), ms(20), &mut rtts); // 20 and 19 ms
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn by_acknowledgements_what_is_behind_a_hole_waits_until_it_is_filled() {
+    fn in_order_rtt_samples_of_segments_behind_a_hole_wait_until_it_is_filled() {
         let (mut tap, mut rtts) = tap();
         (0..6).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(u64::from(i))));
         // The second of two segments: 20 ms. The third is lost.
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_sent_twice_is_counted_and_gives_no_sample() {
+    fn a_retransmitted_segment_is_counted_and_gives_no_rtt_sample() {
         let (mut tap, mut rtts) = tap();
         let wrap = u32::MAX - 499;
         tap.segment_sent(wrap, 500, ms(0));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_grow_at_either_end_are_counted_once() {
+    fn sack_blocks_that_grow_at_either_end_are_counted_once() {
         let (mut tap, mut rtts) = tap();
         (0..10).for_each(|i| tap.segment_sent(1000 * i, 1000 * (i + 1), ms(0)));
         tap.acknowledged(&ack(0, &[(5000, 6000)]), ms(10), &mut rtts);

@@ -147,13 +147,13 @@ fn packets_leave_a_slow_link_one_serialisation_time_apart() {
 }
 
 #[test]
-fn overhead_takes_time_on_the_link() {
+fn overhead_adds_to_the_transmission_time() {
     let (seen, _) = burst(&two_hops(|link| link.overhead = Bytes::new(250)), 1);
     assert_eq!(seen, [(1, ms(18))]);
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_and_the_sum_comes_out() {
+fn packets_beyond_the_queue_limit_are_dropped_and_the_packet_counts_balance() {
     let (seen, fabric) = burst(
         &two_hops(|l| {
             l.queue =
@@ -168,14 +168,14 @@ fn what_does_not_fit_is_dropped_and_the_sum_comes_out() {
 }
 
 #[test]
-fn a_script_drops_the_packets_it_names() {
+fn scripted_drops_lose_exactly_the_named_packets() {
     let (seen, fabric) = burst(&two_hops(|link| link.drop = vec![2, 4]), 5);
     assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 5]);
     assert_eq!(fabric.totals().lost, 2);
 }
 
 #[test]
-fn a_held_packet_is_overtaken_by_as_many_as_it_says() {
+fn a_reordered_packet_is_overtaken_by_the_configured_number() {
     let (seen, _) = burst(&two_hops(|link| link.reorder = vec![Reorder { packet: 2, by: 3 }]), 7);
     assert_eq!(seen.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 3, 4, 5, 2, 6, 7]);
 }
@@ -196,7 +196,7 @@ fn a_change_of_rate_and_delay_takes_effect_at_its_time_and_order_is_kept() {
 }
 
 #[test]
-fn random_loss_takes_its_share() {
+fn random_loss_loses_the_configured_share() {
     let (seen, fabric) = burst(
         &two_hops(|link| {
             link.loss = Loss::Independent(0.1);
@@ -228,7 +228,7 @@ fn jitter_holds_packets_back_but_keeps_their_order() {
 }
 
 #[test]
-fn a_packet_without_a_way_is_counted_not_lost_from_sight() {
+fn a_packet_without_a_route_is_counted_as_unroutable() {
     let mut fabric = Fabric::new(&two_hops(|_| {}));
     fabric.inject(2, datagram(1, 0), Time::ZERO);
     assert!(fabric.advance(Time::NEVER).is_none());
@@ -245,7 +245,7 @@ fn advance_stops_at_the_time_it_is_given() {
 }
 
 #[test]
-fn what_goes_on_inside_is_not_an_arrival() {
+fn internal_events_are_no_arrivals() {
     let mut fabric = Fabric::new(&two_hops(|_| {}));
     (1..=3).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
     assert!(fabric.advance(ms(1)).is_none());
@@ -263,7 +263,7 @@ fn what_goes_on_inside_is_not_an_arrival() {
 }
 
 #[test]
-fn a_way_that_takes_no_time_delivers_at_once() {
+fn a_path_without_delay_delivers_at_once() {
     let mut config = two_hops(|link| (link.rate, link.delay) = (None, Span::ZERO));
     config.network.links[0].delay = Span::ZERO;
     let mut fabric = Fabric::new(&config);
@@ -299,7 +299,7 @@ fn two_routes(routes: Vec<Route>) -> Config {
 }
 
 #[test]
-fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
+fn a_given_route_overrides_the_shortest_one_and_applies_to_one_host_only() {
     let arrivals = |config: &Config| {
         let mut fabric = Fabric::new(config);
         fabric.inject(0, datagram(1, 3), Time::ZERO);
@@ -320,7 +320,7 @@ fn a_given_way_goes_before_the_shortest_and_binds_one_host_only() {
 }
 
 #[test]
-fn given_ways_that_lead_in_a_circle_end_and_lose_nothing_from_the_sum() {
+fn a_packet_on_a_given_route_with_a_loop_is_counted_as_unroutable() {
     // From router 1 to router 2 and back again, over links that take no time.
     let mut config = two_routes(vec![Route { to: 3, links: vec![1, 5] }]);
     config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);

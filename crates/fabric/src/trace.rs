@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_ends_at_nothing_and_does_not_repeat_never_finishes() {
+    fn a_trace_that_ends_at_a_rate_of_zero_without_repetition_never_finishes() {
         let trace = steps("0,1 Mbit/s\n1,0\n");
         assert_eq!(trace.finish(0, Bytes::new(125_000), false), Some(SECOND));
         assert_eq!(trace.finish(0, Bytes::new(125_001), false), None);
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_names_the_unit_of_bare_numbers() {
+    fn the_heading_gives_the_unit_of_numbers_without_one() {
         let rate = |text: &str| steps(text).steps[0].rate;
         assert_eq!(rate("0,1500000"), 1_500_000);
         assert_eq!(rate("seconds,rate\n0,1500000"), 1_500_000);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_trace_says_where_and_why() {
+    fn an_invalid_trace_is_refused_with_its_line_and_the_reason() {
         let error = |text: &str| Trace::parse(text).unwrap_err().to_string();
         assert_eq!(error(""), "the trace is empty");
         assert_eq!(

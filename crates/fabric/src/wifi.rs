@@ -237,7 +237,7 @@ mod tests {
     const BEST: Rate = Rate::from_mbit_per_sec(65);
 
     #[test]
-    fn an_aggregate_is_on_the_air_for_whole_symbols() {
+    fn the_airtime_of_an_aggregate_is_a_whole_number_of_symbols() {
         // 1500 + 42 = 1542, padded to 1544 bytes: 12,374 bits in symbols of 260 are 48 of 4 us.
         assert_eq!((Wifi::mpdu(1500), Wifi::airtime(1544, BEST)), (1544, Span::from_micros(36 + 48 * 4)));
         assert_eq!(ACKNOWLEDGED, Span::from_micros(48));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_waits_for_the_mean_backoff_and_in_company_its_share_is_fair() {
+    fn a_radio_waits_for_the_mean_backoff_alone_and_gets_a_fair_share_among_others() {
         let mean = |stations: u32| {
             let mut radio = Radio::new(Wifi { stations, ..Wifi::default() }, 1, 0);
             (0..20_000).map(|_| radio.contend().as_micros() as f64).sum::<f64>() / 20_000.0
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_stays_on_its_steps_and_its_capacity_is_its_integral() {
+    fn a_random_walk_stays_on_its_rates_and_its_capacity_is_their_integral() {
         let wifi = Wifi { walk: Span::from_millis(10), ..Wifi::default() };
         let mut radio = Radio::new(wifi, 1, 0);
         let mut sum = 0u128;

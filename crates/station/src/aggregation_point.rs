@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_do_is_told_before_a_run() {
+    fn invalid_configurations_of_an_aggregation_point_are_refused_before_a_run() {
         assert_eq!(fault(r#"{ "application": [{ "id": 1 }, { "id": 2 }] }"#, true), "none");
         assert!(
             fault(r#"{ "application": [{ "id": 1 }] }"#, false).contains("which links belong to the path")
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_endpoints_that_the_lab_names_are_an_applications() {
+    fn an_application_consists_only_of_the_endpoints_that_the_lab_names() {
         let config: Config =
             serde_json::from_str(r#"{ "application": [{ "id": 1 }, { "id": 2 }] }"#).unwrap();
         let flows = Coordinated {

@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn by_default_every_codepoint_is_cleared() {
+    fn every_codepoint_is_cleared_by_default() {
         assert_eq!(bleach("{}"), (vec![Ecn::NotEct; 4], Some(1.0)));
     }
 
     #[test]
-    fn codepoints_are_rewritten_as_it_says() {
+    fn codepoints_are_rewritten_as_configured() {
         use Ecn::{Ce, Ect0, Ect1, NotEct};
         assert_eq!(
             bleach(r#"{ "ect1": "ect0", "ect0": "ect0", "ce": "ce" }"#),

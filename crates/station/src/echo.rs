@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_addressed_to_it_comes_back_and_what_passes_goes_on() {
+    fn packets_addressed_to_the_responder_return_and_others_pass() {
         // A millisecond there and one back.
         assert_eq!(echo(ROUTER, 1500), (vec![(0, 2); 3], 0, 3.0));
         assert_eq!(echo(HOST, 1500), (vec![(HOST, 2); 3], 0, 0.0));
     }
 
     #[test]
-    fn what_cannot_be_answered_is_discarded() {
+    fn packets_that_cannot_be_answered_are_discarded() {
         // The packets of these tests are datagrams unless they are as short as an acknowledgement.
         assert_eq!(echo(ROUTER, 40), (vec![], 3, 0.0));
     }

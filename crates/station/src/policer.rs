@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_held_to_the_bit() {
+    fn the_policed_rate_is_exact_to_the_bit() {
         // 3 Mbit/s are 375 bytes a millisecond: 375,000 in a second of a packet each millisecond, and 2000 to begin with.
         let at: Vec<u64> = (0..=1000).collect();
         assert_eq!(police(r#"{ "rate": "3 Mbit/s", "burst": "2 kB" }"#, &at).1, [377.0, 0.0, 624.0]);
     }
 
     #[test]
-    fn a_rate_of_nothing_is_refused() {
+    fn a_rate_of_zero_is_refused() {
         let refused = serde_json::from_str::<Config>(r#"{ "rate": "0 bit/s" }"#).unwrap_err().to_string();
         assert!(refused.contains("at least 1 bit/s"), "{refused}");
     }

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_filled_in_and_a_shells_own_braces_stay() {
+    fn placeholders_are_filled_in_and_braces_of_the_shell_are_kept() {
         let values = [("receiver", "10.0.0.2".to_string()), ("port", "23000".to_string())];
         assert_eq!(
             fill_in("iperf3 -c {receiver} -p {port} | awk '{print $1}'", &values),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_told_and_a_shells_own_braces_are_not() {
+    fn a_misspelled_placeholder_is_reported_and_braces_of_the_shell_are_not() {
         assert_eq!(faults("ping {reciver}")[0].help, "did you mean {receiver}?");
         assert_eq!(faults("ping {reciever}")[0].help, "did you mean {receiver}?");
         assert_eq!(faults("ping {receivers}")[0].help, "did you mean {receiver}?");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_swap_sizes_after_so_many_ensembles() {
+    fn flows_swap_sizes_after_the_configured_number_of_ensembles() {
         let sizes = config(r#"{ "pattern": "MMmmmm", "dispersion": 0.5, "swap": 100 }"#).sizes();
         let large = |ensemble| (0..6).filter(|flow| sizes.of(*flow, ensemble) == 51_200).collect::<Vec<_>>();
         assert_eq!(large(99), [0, 1]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_sizes_and_dispersions_are_refused() {
         let faults = |text: &str| {
             config(text).faults(Bytes::new(1500)).iter().map(|fault| fault.key).collect::<Vec<_>>()
         };

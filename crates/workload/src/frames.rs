@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_cut_into_packets_that_leave_at_once() {
+    fn a_frame_is_split_into_packets_that_leave_together() {
         // 3000 bytes are 1460, 1460 and 80, each with 40 bytes of headers; 50 frames per second.
         let config = Config { fps: 50.0, size: Bytes::new(3000), ..Config::default() };
         let sent = packets(&config, 4);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_spread_around_the_mean_and_no_farther() {
+    fn sizes_stay_within_the_spread_around_their_mean() {
         let config = Config { size: Bytes::new(1000), spread: 0.2, ..Config::default() };
         let sizes: Vec<u64> = packets(&config, 2000).iter().map(|(_, length, _)| length - 40).collect();
         assert!(sizes.iter().all(|size| (800..=1200).contains(size)));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_reads_back_and_what_is_none_is_not_taken_for_one() {
+    fn a_header_reads_back_and_other_bytes_are_no_header() {
         let part = Part { frame: 70_000, index: 3, parts: 9 };
         assert_eq!(Part::read(&part.header()), Some(part));
         assert_eq!(Part::read(&[0; PART_HEADER]), None);

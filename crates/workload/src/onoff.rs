@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_times_send_in_bursts_and_keep_what_is_left_of_a_gap() {
+    fn fixed_times_send_in_bursts_and_carry_the_rest_of_a_gap_over() {
         // 1500 bytes at 1.2 Mbit/s take 10 ms. In an on-time of 25 ms packets leave at 0, 10 and 20 ms; 25 ms of silence follow. The
         // rest of the gap, 5 ms, passes in the next on-time.
         let config = Config {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_a_long_time_away_is_waited_for_in_steps() {
+    fn a_packet_due_far_in_the_future_is_awaited_in_steps() {
         // 12,000 bits at 1 bit/s take 12,000 s: 12 million on-times of 1 ms and as many off-times.
         let config = Config {
             rate: Rate::from_bits_per_sec(1),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_once_and_in_time_and_what_is_not_answered_is_lost() {
+    fn a_reply_counts_once_and_before_the_timeout_and_requests_without_one_are_lost() {
         let mut log = EchoLog {
             timeout: Span::from_millis(50),
             end: at(1000),

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pareto_distribution_has_the_mean_that_is_asked_for_and_never_passes_its_cap() {
+    fn a_pareto_distribution_has_the_configured_mean_and_never_exceeds_its_cap() {
         let sizes = Sizes::Pareto(Pareto { shape: 1.5, mean: Bytes::new(30_000), cap: Bytes::new(300_000) });
         let (drawer, mut random) = (sizes.drawer(), Random::stream(1, "test"));
         let drawn: Vec<u64> = (0..200_000).map(|_| drawer.draw(&mut random).get()).collect();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_of_one_has_a_mean_too() {
+    fn a_pareto_distribution_of_shape_one_has_its_mean() {
         let pareto = Pareto { shape: 1.0, mean: Bytes::new(10_000), cap: Bytes::new(1_000_000) };
         assert!((pareto.mean_with(pareto.scale()) - 10_000.0).abs() < 1e-3);
     }

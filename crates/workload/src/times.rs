@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exponential_times_have_their_mean_and_as_large_a_deviation() {
+    fn exponential_times_have_their_mean_and_an_equal_deviation() {
         let (mean, mut random) = (Span::from_millis(10), Random::stream(3, "test"));
         let times: Vec<f64> =
             (0..100_000).map(|_| Times::Exponential.draw(mean, &mut random).as_millis_f64()).collect();

@@ -99,7 +99,7 @@ mod tests {
     use crate::checks::UDP_HEADERS;
 
     #[test]
-    fn packets_leave_evenly_and_rounding_does_not_add_up() {
+    fn packets_leave_evenly_and_rounding_errors_do_not_accumulate() {
         // 1500 bytes at 7 Mbit/s take 1.714285... ms; the packet after 7000 is due after exactly 12 s.
         let config = Config { rate: Rate::from_mbit_per_sec(7), ..Config::default() };
         let mut udp = config.build(None, UDP_HEADERS, Random::stream(1, "test"));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_arrive_at_their_rate_within_their_time_and_bring_the_load() {
+    fn flows_arrive_at_the_rate_of_the_load_between_start_and_stop() {
         // 6 Mbit/s in flows of 30 kB are 25 flows per second.
         let config = Config {
             load: Some(Rate::from_mbit_per_sec(6)),

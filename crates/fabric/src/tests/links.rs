@@ -80,7 +80,7 @@ fn a_saturated_trace_delivers_a_full_packet_at_every_opportunity() {
 }
 
 #[test]
-fn an_opportunity_takes_parts_of_packets_and_what_it_leaves_over_is_for_those_that_wait() {
+fn an_opportunity_sends_parts_of_packets_and_its_rest_serves_waiting_packets() {
     // Without the 4 bytes: 375 packets of 1500 bytes leave 1500 bytes over, enough for one more packet at the same moment.
     let config = link(played("1\n", true));
     let (seen, _) = saturate(&config, 377, Time::NEVER);
@@ -98,7 +98,7 @@ fn an_opportunity_takes_parts_of_packets_and_what_it_leaves_over_is_for_those_th
 }
 
 #[test]
-fn an_opportunity_that_nobody_waits_for_is_gone() {
+fn an_opportunity_without_waiting_packets_is_lost() {
     let config = link(|link| {
         played("10\n20\n30\n", true)(link);
         link.overhead = Bytes::new(4);
@@ -142,7 +142,7 @@ fn a_trace_of_one_rate_is_that_rate_to_the_nanosecond() {
 }
 
 #[test]
-fn a_rate_in_steps_sends_a_packet_across_them() {
+fn a_packet_is_transmitted_across_steps_of_the_rate() {
     // 2 Mbit/s for 9 ms, then zero for 1 ms: one and a half packets a round. The second packet is interrupted half-way.
     let config = link(played("0,2 Mbit/s\n0.009,0\n0.010,2 Mbit/s\n0.019,0\n0.020,2 Mbit/s\n", true));
     let (seen, _) = saturate(&config, 3, Time::NEVER);
@@ -197,7 +197,7 @@ fn a_packet_that_comes_in_an_outage_waits_for_its_end() {
 }
 
 #[test]
-fn opportunities_of_an_outage_are_gone() {
+fn opportunities_during_an_outage_are_lost() {
     let config = link(|link| {
         played("10\n", true)(link);
         link.overhead = Bytes::new(4);
@@ -244,14 +244,14 @@ fn periods(config: &Config, packets: u64, ends: &[u64]) -> Vec<(u64, u64, u64)> 
 }
 
 #[test]
-fn a_packet_counts_in_each_period_for_what_is_sent_of_it_there() {
+fn each_period_counts_the_bytes_of_a_packet_that_were_sent_in_it() {
     // 1500 bytes at 2 Mbit/s are 6 ms, 250 bytes each millisecond; three packets, then nothing.
     let seen = periods(&link(|_| {}), 3, &[4, 8, 20, 30]);
     assert_eq!(seen, [(1000, 4000, 1000), (1000, 4000, 1000), (2500, 10_000, 3000), (0, 0, 2500)]);
 }
 
 #[test]
-fn a_link_sends_what_it_began_at_the_old_rate_and_no_more_than_it_could() {
+fn a_packet_in_transmission_keeps_its_rate_when_the_rate_of_the_link_changes() {
     // At 7 ms, 1 ms into the second packet, the rate falls to a hundredth: that packet still ends at 12 ms, and 20 bytes of
     // the third are sent in 8 ms.
     let slower =
@@ -267,7 +267,7 @@ fn a_link_sends_what_it_began_at_the_old_rate_and_no_more_than_it_could() {
 }
 
 #[test]
-fn a_packet_that_needs_two_opportunities_counts_for_one_at_each() {
+fn each_opportunity_counts_the_bytes_it_sent_of_a_packet_that_needs_two() {
     let config = link(|link| {
         played("10\n", true)(link);
         link.overhead = Bytes::new(100);
@@ -293,7 +293,7 @@ fn every_packet_of_a_link_is_lost_or_forwarded() {
 }
 
 #[test]
-fn duplicates_arrive_and_the_sum_comes_out() {
+fn duplicates_arrive_and_the_packet_counts_balance() {
     let config = link(|link| link.duplicate = 0.25);
     let (seen, mut fabric) = saturate(&config, 20_000, Time::NEVER);
     let totals = balance(&fabric);
@@ -320,7 +320,7 @@ fn damaged_packets_reach_their_host_and_do_not_count_as_delivered() {
 }
 
 #[test]
-fn packets_that_are_too_long_are_lost_from_when_the_schedule_says() {
+fn packets_above_the_largest_size_are_lost_from_the_scheduled_time_on() {
     let long = u64::from(datagram(1, 2).wire_length());
     let change = |ms, largest| Change {
         at: Span::from_millis(ms),
@@ -388,7 +388,7 @@ fn impairments_come_and_go_with_the_schedule() {
 }
 
 #[test]
-fn bursts_of_loss_are_lost_as_bursts() {
+fn burst_loss_has_its_mean_rate_and_burst_length_on_a_link() {
     let chain = GilbertElliott::with_mean(0.05, 4.0).unwrap();
     let config = link(|link| {
         link.rate = Some(Rate::from_mbit_per_sec(1000));
@@ -429,7 +429,7 @@ fn a_station_sends_aggregates_that_arrive_at_once() {
 }
 
 #[test]
-fn a_station_at_a_rate_of_a_trace_waits_while_it_is_nothing() {
+fn a_wifi_station_with_a_trace_waits_while_the_rate_is_zero() {
     let config = link(|link| {
         played("0,65 Mbit/s\n1,0\n2,6.5 Mbit/s\n", false)(link);
         link.wifi = Some(Wifi::default());

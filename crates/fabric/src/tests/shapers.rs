@@ -47,7 +47,7 @@ fn change_of_queue(at: u64, queue: serde_json::Value) -> Change {
 }
 
 #[test]
-fn what_is_held_back_is_no_arrival_before_it_may_leave() {
+fn a_packet_held_back_by_a_shaper_is_no_arrival_before_its_departure() {
     let mut fabric = Fabric::new(&shaped(shaper(), |_| {}));
     (1..=2).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
     assert!(fabric.advance(ms(1)).is_none());
@@ -58,7 +58,7 @@ fn what_is_held_back_is_no_arrival_before_it_may_leave() {
 }
 
 #[test]
-fn a_packet_that_may_go_first_does_not_wait_for_those_that_are_held_back() {
+fn a_packet_of_higher_priority_does_not_wait_for_packets_held_back_by_a_shaper() {
     let bands = serde_json::json!({ "kind": "strict-priority", "bands": [
         { "ecn": ["ect1"], "queue": "fifo" }, { "queue": shaper() }
     ] });
@@ -74,7 +74,7 @@ fn a_packet_that_may_go_first_does_not_wait_for_those_that_are_held_back() {
 }
 
 #[test]
-fn an_opportunity_that_comes_while_packets_are_held_back_is_gone() {
+fn an_opportunity_while_all_packets_are_held_back_is_lost() {
     let trace = Arc::new(Trace::parse("2\n6\n10\n").unwrap());
     let config = shaped(shaper(), |link| {
         link.rate = Some(trace.mean_rate());
@@ -86,7 +86,7 @@ fn an_opportunity_that_comes_while_packets_are_held_back_is_gone() {
 }
 
 #[test]
-fn a_radio_contends_when_the_queue_lets_a_packet_go() {
+fn a_radio_contends_when_the_queue_releases_a_packet() {
     let (seen, _) = burst(&shaped(shaper(), |link| link.wifi = Some(Wifi::default())), 20);
     assert_eq!(seen.len(), 20);
     // The bucket is full again 6 ms after a packet has left; the next one leaves after another 43 us and 0 to 15 slots
@@ -99,7 +99,7 @@ fn a_radio_contends_when_the_queue_lets_a_packet_go() {
 }
 
 #[test]
-fn an_outage_ends_before_or_after_a_packet_may_go() {
+fn an_outage_delays_only_packets_that_are_due_before_its_end() {
     let arrivals =
         |from, length| burst(&shaped(shaper(), |link| link.outages = vec![outage(from, length)]), 2).0;
     assert_eq!(arrivals(2, 3), [(1, ms(12)), (2, ms(18))]);

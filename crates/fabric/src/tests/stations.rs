@@ -40,7 +40,7 @@ fn burst_past(
 }
 
 #[test]
-fn a_station_that_passes_everything_on_changes_nothing() {
+fn a_station_that_forwards_everything_changes_no_arrival() {
     for access in [Span::ZERO, Span::from_millis(1)] {
         let mut config = two_hops(|_| {});
         config.network.links[0].delay = access;
@@ -52,7 +52,7 @@ fn a_station_that_passes_everything_on_changes_nothing() {
 }
 
 #[test]
-fn a_station_is_told_by_which_link_a_packet_comes_and_sees_those_of_its_links_alone() {
+fn a_station_sees_only_packets_of_its_links_and_knows_by_which_one_they_arrived() {
     // Packets for host 3 come to router 2 by the near link, 1, those for host 0 by the access link, 4.
     for (links, seen) in [(vec![], 2), (vec![1], 1), (vec![4], 1), (vec![5], 1), (vec![2], 0)] {
         let station = Does(|packet: Datagram, from, net: &mut Net<'_, Datagram>| {
@@ -69,7 +69,7 @@ fn a_station_is_told_by_which_link_a_packet_comes_and_sees_those_of_its_links_al
 }
 
 #[test]
-fn what_is_copied_and_discarded_is_in_the_sum() {
+fn copied_and_discarded_packets_are_in_the_packet_counts() {
     let station = Does(|packet: Datagram, _, net: &mut Net<'_, Datagram>| match packet.number {
         2 => net.discard(packet),
         3 => {
@@ -87,7 +87,7 @@ fn what_is_copied_and_discarded_is_in_the_sum() {
 }
 
 #[test]
-fn a_packet_without_a_way_on_is_counted() {
+fn a_packet_that_a_station_cannot_forward_is_counted_as_unroutable() {
     // A packet sent by a link that does not begin at the station, and one that the station sends to itself.
     let station = Does(|mut packet: Datagram, _, net: &mut Net<'_, Datagram>| {
         if packet.number == 1 {
@@ -123,7 +123,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
 
 /// Two stations at neighbouring nodes send a packet to and fro between them, in no time.
 #[test]
-fn stations_that_send_to_each_other_without_time_passing_take_turns() {
+fn stations_that_send_to_each_other_without_delay_take_turns() {
     let mut config = two_routes(vec![]);
     config.network.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let bounces = |back: usize, until: u32| {
@@ -163,7 +163,7 @@ impl Station<Datagram> for Holds {
 }
 
 #[test]
-fn a_station_with_a_timer_holds_packets_and_the_sum_knows_how_many() {
+fn packets_that_a_station_holds_until_a_timer_are_in_the_packet_counts() {
     let config = two_hops(|link| (link.rate, link.delay) = (None, Span::ZERO));
     let mut fabric = Fabric::with_stations(&config, vec![at(1, Holds::default())]);
     for n in 1..=3 {
@@ -217,7 +217,7 @@ impl Station<Datagram> for Feeds {
 }
 
 #[test]
-fn a_station_that_is_told_when_a_link_drains_keeps_it_busy_with_two_packets_queued() {
+fn a_station_that_is_notified_when_a_link_drains_keeps_it_busy_with_two_queued_packets() {
     let config = two_hops(|_| {});
     let feeds = Feeds { link: 1, ..Feeds::default() };
     let mut fabric = Fabric::with_stations(&config, vec![at(1, feeds)]);
@@ -237,7 +237,7 @@ fn a_station_that_is_told_when_a_link_drains_keeps_it_busy_with_two_packets_queu
 }
 
 #[test]
-fn a_change_of_the_network_leaves_a_station_a_stop() {
+fn packets_still_stop_at_a_station_after_a_change_of_the_network() {
     let change = Change { at: Span::from_millis(2), delay: Some(Span::ZERO), ..Change::default() };
     let mut config = two_hops(|link| (link.rate, link.schedule) = (None, vec![change]));
     config.network.links[0].delay = Span::ZERO;

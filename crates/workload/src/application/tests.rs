@@ -69,7 +69,7 @@ fn application(workload: &str) -> (Application, Fakes) {
 }
 
 #[test]
-fn a_transfer_opens_at_its_start_writes_as_room_comes_and_closes() {
+fn a_transfer_opens_at_its_start_writes_when_the_socket_has_room_and_closes() {
     let (mut transfer, mut sockets) = application("transfer");
     let mut told = vec![];
     let mut tell = |_, notice| told.push(notice);
@@ -93,7 +93,7 @@ fn a_transfer_opens_at_its_start_writes_as_room_comes_and_closes() {
 }
 
 #[test]
-fn a_connection_that_opens_after_its_flows_stop_is_closed_and_carries_nothing() {
+fn a_connection_that_opens_after_the_stop_of_its_flow_is_closed_without_data() {
     let (mut transfer, mut sockets) = application("transfer");
     let mut tell = |_, _| {};
     transfer.on_timer(0, at(10), &mut sockets, &mut tell);
@@ -106,7 +106,7 @@ fn a_connection_that_opens_after_its_flows_stop_is_closed_and_carries_nothing() 
 }
 
 #[test]
-fn an_answer_under_way_at_the_stop_still_counts_and_is_the_last() {
+fn a_response_in_flight_at_the_stop_counts_and_is_the_last() {
     let (mut requests, mut sockets) = application("requests");
     let mut told = vec![];
     let mut tell = |_, notice| told.push(notice);
@@ -126,7 +126,7 @@ fn an_answer_under_way_at_the_stop_still_counts_and_is_the_last() {
 }
 
 #[test]
-fn what_a_socket_cannot_do_is_told_and_ends_the_flow() {
+fn an_operation_that_the_socket_does_not_support_is_reported_and_ends_the_flow() {
     let (mut bulk, mut sockets) = application("bulk");
     let mut told = vec![];
     let mut tell = |_, notice| told.push(notice);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ensemble_is_whole_when_the_last_of_its_frames_is() {
+    fn an_ensemble_is_complete_with_the_last_of_its_frames() {
         let config: Config = serde_json::from_str(r#"{ "size": "1000 B" }"#).unwrap();
         let mut log = EnsembleLog::new(config.sizes());
         log.add_flow();

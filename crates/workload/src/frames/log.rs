@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_whole_with_its_last_packet_in_whatever_order_and_counts_once() {
+    fn a_frame_is_complete_when_all_its_packets_have_arrived_in_any_order_and_counts_once() {
         let mut log = log(3000);
         assert_eq!(log.read(part(0, 1), at(1010)), None);
         assert_eq!(log.read(part(0, 1), at(1015)), None, "the same packet again");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_not_whole_a_second_after_its_deadline_is_lost() {
+    fn a_frame_that_is_incomplete_a_second_after_its_deadline_is_lost() {
         let mut log = log(3000);
         log.read(part(1, 0), at(1101));
         log.read(part(2, 0), at(1201));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_all_count_whose_deadline_is_past_and_no_others() {
+    fn at_the_end_exactly_the_frames_whose_deadline_has_passed_are_counted() {
         // Frames 0 to 19 are due before 3 s. The deadline of frame 19 is at 2.95 s, that of the next frame at 3.05 s.
         let mut whole = log(9000);
         assert_eq!(lost(&mut whole, 3000), (0..20).collect::<Vec<_>>());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_lost_delayed_or_doubled_every_frame_has_one_fate() {
+    fn every_frame_has_one_fate_despite_loss_delay_and_duplication() {
         let mut random = crate::Random::stream(1, "test");
         for case in 0..200 {
             // Twenty frames of up to 130 packets; each packet arrives once, twice or never, within two seconds.
