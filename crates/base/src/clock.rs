@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_ahead_runs_fast_and_counts_coarsely() {
+    fn a_clock_has_an_offset_a_skew_and_a_tick() {
         let clock = Clock { offset: Some(Span::from_secs(10)), skew_ppm: 100, tick: Span::from_millis(4) };
         // 10 s are 2500 ticks. After 400 s the clock has gained 40 ms: ten ticks.
         assert_eq!(clock.ticks(at(0)), 2_501);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_is_drawn_where_none_is_given() {
+    fn an_offset_is_drawn_from_the_seed_where_none_is_given() {
         let random = || Random::stream(1, "clock");
         let drawn = Clock::default().started(&mut random());
         assert_eq!(drawn, Clock::default().started(&mut random()));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_wrap_after_71_minutes_and_go_on() {
+    fn a_microsecond_clock_wraps_after_71_minutes_and_ages_stay_correct() {
         let clock = Clock { tick: Span::from_micros(1), ..Clock::default() };
         let before = clock.ticks(at(4_294_967));
         assert_eq!(before, 4_294_967_001);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_yet_to_come_has_no_age() {
+    fn a_timestamp_in_the_future_has_no_age() {
         let clock = Clock { tick: Span::from_millis(4), ..Clock::default() };
         assert_eq!(clock.since(3, at(20)), Some(Span::from_millis(12)));
         assert_eq!(clock.since(7, at(20)), None);

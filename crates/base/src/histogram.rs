@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deviation_is_that_of_the_buckets_middles() {
+    fn the_deviation_is_computed_from_the_middles_of_the_buckets() {
         let of = |millis: &[u64]| {
             let mut histogram = Histogram::new();
             millis.iter().for_each(|&ms| histogram.record(Span::from_millis(ms)));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_is_exact_and_percentiles_are_near() {
+    fn the_mean_is_exact_and_percentiles_are_within_a_bucket() {
         let mut histogram = Histogram::new();
         (1..=1000).for_each(|ms| histogram.record(Span::from_millis(ms)));
         assert_eq!(histogram.mean(), Some(Span::from_micros(500_500)));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_make_the_whole_again_and_merging_adds() {
+    fn a_histogram_is_rebuilt_from_its_parts_and_merging_adds_samples() {
         let (mut a, mut b) = (Histogram::new(), Histogram::new());
         (0..50).for_each(|i| a.record(Span::from_micros(i * 37)));
         (0..70).for_each(|i| b.record(Span::from_micros(i * 990)));

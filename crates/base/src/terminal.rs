@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_become_visible() {
+    fn escape_sequences_are_printed_escaped() {
         assert_eq!(printable("\u{1b}]0;owned\u{7}x"), "\\u{1b}]0;owned\\u{7}x");
         assert_eq!(printable("c1 \u{9b}31m, delete \u{7f}"), "c1 \\u{9b}31m, delete \\u{7f}");
         assert_eq!(printable("overwritten\rtext"), "overwritten\\rtext");
     }
 
     #[test]
-    fn marks_of_direction_become_visible() {
+    fn direction_marks_are_printed_escaped() {
         assert_eq!(printable("a\u{202e}b\u{2066}c"), "a\\u{202e}b\\u{2066}c");
     }
 
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_any_language_stays_as_it_is() {
+    fn text_of_any_language_is_unchanged() {
         for text in ["", "10 Mbit/s", "Größe", "延迟", "µs ± 5 %", "┌─┐"] {
             assert!(matches!(printable_line(text), Cow::Borrowed(same) if same == text));
         }

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_stays_never() {
+    fn never_plus_a_span_is_never() {
         assert_eq!(Time::NEVER + Span::from_secs(1), Time::NEVER);
     }
 

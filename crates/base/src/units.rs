@@ -372,12 +372,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_milliseconds_to_serialise_1500_bytes_at_2_mbit_per_second() {
+    fn a_packet_of_1500_bytes_takes_6_ms_at_2_mbit_per_second() {
         assert_eq!("2 Mbit/s".parse::<Rate>().unwrap().time_to_send(Bytes::new(1500)), Span::from_millis(6));
     }
 
     #[test]
-    fn quantities_read_back_what_they_print() {
+    fn printed_quantities_read_back_as_the_same_value() {
         for text in ["1.5 Mbit/s", "8 Mbit/s", "1 bit/s", "2.5 Gbit/s", "999 kbit/s"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_says_why() {
+    fn an_invalid_quantity_is_refused_with_the_reason() {
         let message = |text: &str| text.parse::<Rate>().unwrap_err().message;
         assert_eq!(message("10"), "\"10\" has no unit");
         assert_eq!(message("10 Mbps"), "\"Mbps\" is not a unit of rate");
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_nearly_one_is_answered_with_what_was_meant() {
+    fn a_misspelled_unit_is_refused_with_a_suggestion() {
         let help = |text: &str| text.parse::<Rate>().unwrap_err().help;
         assert_eq!(help("10 Mbps"), "did you mean \"10 Mbit/s\"?");
         assert_eq!(help("2GBIT/S"), "did you mean \"2 Gbit/s\"?");
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_and_a_span_make_bytes_and_back() {
+    fn a_rate_times_a_span_gives_bytes_and_back() {
         let (rate, span) = (Rate::from_mbit_per_sec(100), Span::from_millis(20));
         assert_eq!(rate.bytes_in(span), Bytes::new(250_000));
         assert_eq!(Rate::from_bytes_in(Bytes::new(250_000), span), rate);

@@ -27,7 +27,7 @@ fn no_two_files_of_a_room_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn a_circle_is_found_through_groups_and_other_files() {
+fn an_import_circle_is_found_through_grouped_imports_and_other_files() {
     let files = [
         ("first", "use crate::{shared, second::{Second, Other}};"),
         ("second", "use super::third::Third;\n// use crate::nothing;"),

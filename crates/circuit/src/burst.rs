@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_timer_needs_one_packet_and_a_tick_all_that_is_due_in_it() {
+    fn a_fine_timer_needs_a_burst_of_one_packet_and_a_tick_that_of_all_bytes_due_in_it() {
         let slow = Rate::from_mbit_per_sec(20);
         assert_eq!(at(slow, Timers::Fine, false), (1514, Reason::Packet));
         // 20 Mbit/s and 4 ms: 10,000 bytes, 7 frames (section 4.4.3).
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_wakes_late_needs_what_falls_due_meanwhile() {
+    fn a_late_timer_needs_a_burst_of_the_bytes_due_in_its_lateness() {
         let rate = Rate::from_mbit_per_sec(1000);
         // 4 ms at 1 Gbit/s are 500,000 bytes, 331 frames.
         assert_eq!(at(rate, Timers::Late(Span::from_millis(4)), true), (331 * 1514, Reason::Late));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_says_why() {
+    fn an_invalid_prefix_is_refused_with_the_reason() {
         let error = |text: &str| text.parse::<Destination>().unwrap_err().to_string();
         assert!(error("10.1.2.3/16").contains("`10.1.0.0/16` was probably meant"));
         assert!(error("10.1.2.3/33").contains("at most 32 bits"));

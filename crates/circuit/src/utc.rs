@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utc_is_refused() {
+    fn an_instant_that_is_not_utc_is_refused() {
         let wrong = [
             "",
             "Z",

@@ -56,7 +56,7 @@ fn reservations_outlast_the_process_and_numbers_are_not_used_again() {
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing_and_says_which_is_in_the_way() {
+fn a_reservation_that_does_not_fit_changes_nothing_and_names_the_conflicts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("circuits.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -74,7 +74,7 @@ fn what_does_not_fit_changes_nothing_and_says_which_is_in_the_way() {
 }
 
 #[test]
-fn a_reservation_takes_another_rate_where_that_fits() {
+fn a_reservation_takes_another_rate_if_the_card_has_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("circuits.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -97,7 +97,7 @@ fn a_reservation_takes_another_rate_where_that_fits() {
 }
 
 #[test]
-fn after_the_clock_was_set_back_everything_still_counts() {
+fn reservations_still_count_after_the_clock_was_set_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("circuits.sqlite")).unwrap();
     store.reserve(&circuit(1, 1000, 2000), &card(), at(900)).unwrap();
@@ -144,7 +144,7 @@ fn processes_that_write_at_once_never_overbook() {
 }
 
 #[test]
-fn what_was_promised_is_there_after_the_writer_was_killed() {
+fn confirmed_reservations_remain_after_the_writer_was_killed() {
     if let Some(path) = std::env::var_os(FILE) {
         let mut store = Store::open(Path::new(&path)).unwrap();
         for to in 0.. {
@@ -163,7 +163,7 @@ fn what_was_promised_is_there_after_the_writer_was_killed() {
     for kill in 0..12 {
         let path = folder.path().join(format!("{kill}.sqlite"));
         let mut child =
-            again("what_was_promised_is_there_after_the_writer_was_killed", &path).spawn().unwrap();
+            again("confirmed_reservations_remain_after_the_writer_was_killed", &path).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut lines = lines.filter(|line| line.starts_with("made") || line.starts_with("cancel"));
         let mut told: Vec<String> = lines.by_ref().take(1 + random.below(60) as usize).collect();
@@ -224,7 +224,7 @@ fn a_torn_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_damaged_file_is_refused_or_still_says_the_same() {
+fn a_damaged_file_is_refused_or_still_holds_the_same_reservations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("circuits.sqlite");
     let bytes = sound(&path);

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_controls_are_not_left_out_where_no_test_may_be_skipped() {
+    fn a_build_without_kernel_controls_fails_where_no_test_may_be_skipped() {
         assert!(matches!(hold(&"vegas".parse().unwrap()), Err(Problem::NotBuilt)));
         println!("skipped: weir was built without its kernel controls");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_shown_on_one_short_line() {
+    fn command_lines_are_shortened_to_one_printable_line() {
         assert_eq!(shown("weir\0kernel\0use\0"), "weir kernel use");
         assert_eq!(shown("sh\0-c\0one\ntwo\0tail"), "sh -c ... tail");
         assert_eq!(shown("\u{1b}[31m"), "...");

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_the_kernel_and_mean_controllers_of_labs() {
+    fn names_fit_the_kernel_and_name_controllers_of_labs() {
         for control in CONTROLS {
             assert!(control.short.len() <= 8 && control.kernel.len() <= 15, "{}", control.kernel);
             let config: weir_control::Config = control.name.parse().unwrap();

@@ -98,7 +98,7 @@ fn permitted() -> Option<(Held, MutexGuard<'static, ()>)> {
 }
 
 #[test]
-fn circuits_and_htcp_are_pinned_with_circuit_tcp_and_go_with_it() {
+fn circuits_and_htcp_are_pinned_and_removed_with_circuit_tcp() {
     let Some((held, _alone)) = permitted() else { return };
     let ctcp = weir_kernel::control("ctcp").unwrap();
     weir_kernel::load(ctcp, &serde_json::Map::new(), &[]).unwrap();
@@ -114,7 +114,7 @@ fn circuits_and_htcp_are_pinned_with_circuit_tcp_and_go_with_it() {
 }
 
 #[test]
-fn each_destination_has_its_circuit_and_one_without_is_under_htcp() {
+fn a_destination_with_a_circuit_gets_its_window_and_one_without_is_under_htcp() {
     let Some((held, _alone)) = permitted() else { return };
     let inside = || {
         // SAFETY: only the network namespace of this thread changes; no descriptor loses its meaning.

@@ -202,7 +202,7 @@ fn send_under(control: &str, address: &str) -> [u64; 2] {
 }
 
 #[test]
-fn packets_of_one_control_leave_as_ect1() {
+fn only_packets_of_the_relabelled_control_leave_as_ect_1() {
     let Some(_alone) = permitted() else { return };
     let inside = || {
         // SAFETY: only the network namespace of this thread changes; no descriptor loses its meaning.
@@ -235,7 +235,7 @@ fn packets_of_one_control_leave_as_ect1() {
 }
 
 #[test]
-fn what_relabels_for_a_pinned_control_goes_with_it() {
+fn the_relabelling_of_a_pinned_control_is_removed_with_it() {
     let Some(_alone) = permitted() else { return };
     let prague = weir_kernel::control("prague").unwrap();
     let load = || weir_kernel::load(prague, &Map::new(), &["lo".to_owned()]);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_makes_no_sense_is_named_and_left_alone() {
+    fn a_damaged_journal_is_reported_and_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let journals = Journals::lock(folder.path()).unwrap();
         fs::write(folder.path().join("a.json"), "[1, 2").unwrap();

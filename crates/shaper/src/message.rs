@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_make_the_reader_fail() {
+    fn no_bytes_make_the_reader_panic() {
         let message = Message::new(7, Handle::NONE, Handle::ROOT).with("tbf", vec![0; 9]);
         let bytes = message.encode();
         for end in 0..bytes.len() {

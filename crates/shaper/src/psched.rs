@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_bytes_a_second_and_buckets_ticks() {
+    fn rates_are_encoded_in_bytes_per_second_and_buckets_in_ticks() {
         let rate = Rate::from_mbit_per_sec(8);
         assert_eq!(rate_spec(Some(rate)), [0, 1, 0, 0, 0, 0, 0, 0, 0x40, 0x42, 0x0f, 0]);
         assert_eq!((rate_spec(None), wide(rate)), ([0; 12], None));

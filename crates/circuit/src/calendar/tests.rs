@@ -49,7 +49,7 @@ fn circuits_share_a_card_up_to_its_rate() {
 }
 
 #[test]
-fn one_begins_in_the_second_in_which_another_ends() {
+fn a_circuit_may_begin_in_the_second_in_which_another_ends() {
     let calendar = with(&[circuit(1, 1000, 100, 200), circuit(1, 1000, 200, 300), circuit(1, 1000, 99, 100)]);
     assert_eq!(calendar.peak("eth0", at(99), at(300)), (at(99), 1_000_000_000));
     assert_eq!(calendar.peak("eth0", at(300), at(400)), (at(300), 0));
@@ -77,7 +77,7 @@ fn a_semi_guaranteed_circuit_leaves_room_for_the_background() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn a_circuit_that_is_empty_or_without_rate_or_above_the_card_is_refused() {
     let admit = |circuit| Calendar::default().admit(&circuit, &gigabit());
     assert_eq!(admit(circuit(1, 100, 200, 200)), Err(Conflict::Empty));
     assert_eq!(admit(circuit(1, 0, 100, 200)), Err(Conflict::NoRate));
@@ -86,7 +86,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn what_is_cancelled_leaves_nothing() {
+fn cancelled_circuits_leave_an_empty_calendar() {
     let mut calendar = with(&[circuit(1, 600, 100, 200), circuit(2, 400, 150, 250)]);
     assert!(calendar.remove(1).is_some() && calendar.remove(2).is_some() && calendar.remove(2).is_none());
     assert!(calendar.levels["eth0"].is_empty() && calendar.intervals.is_empty());

@@ -17,7 +17,7 @@ fn plan(rate: Rate, rtt_ms: u64) -> Plan {
 }
 
 #[test]
-fn the_wide_area_path_of_the_thesis() {
+fn a_plan_for_the_wide_area_path_of_the_thesis_has_its_values() {
     let plan = plan(gbit(4), 26);
     // 4e9 / 8 x 0.026 = 13.0 MB; 1.3 times that is 16.9 MB, 11,163 frames of 1,514 bytes.
     assert_eq!((plan.bdp.get(), plan.window.get(), plan.window_segments), (13_000_000, 16_900_000, 11_163));
@@ -32,7 +32,7 @@ fn the_wide_area_path_of_the_thesis() {
 }
 
 #[test]
-fn ceilings_are_what_headers_leave() {
+fn the_ceiling_is_the_rate_without_headers() {
     // R x 1448 / 1514; the thesis measured 908, 95.48 and 473.7.
     for (rate, ceiling) in [
         (mbit(950), 908_586_525),
@@ -63,7 +63,7 @@ fn a_rate_of_another_layer_is_converted() {
 }
 
 #[test]
-fn a_small_window_carries_its_share() {
+fn a_small_window_limits_the_expected_rate_to_its_share() {
     let share = |percent, rtt| {
         let request = Request { window_percent: percent, ..request(gbit(1), rtt) };
         Plan::of(&request).unwrap()
@@ -76,7 +76,7 @@ fn a_small_window_carries_its_share() {
 }
 
 #[test]
-fn several_circuits_have_classes_and_a_semi_guaranteed_one_chooses_its_control() {
+fn several_circuits_get_htb_and_a_semi_guaranteed_background_one_gets_htcp() {
     let with = |case, priority| Plan::of(&Request { case, priority, ..request(mbit(500), 50) }).unwrap();
     assert_eq!(with(Case::Multiple, Priority::Transfer).shaper, Shaper::Htb);
     assert_eq!(with(Case::Multiple, Priority::Background).control, Control::Ctcp, "it is guaranteed");
@@ -89,7 +89,7 @@ fn several_circuits_have_classes_and_a_semi_guaranteed_one_chooses_its_control()
 }
 
 #[test]
-fn a_window_ends_at_a_gibibyte_and_a_buffer_at_what_the_setting_holds() {
+fn a_window_is_at_most_a_gibibyte_and_a_buffer_at_most_the_largest_setting() {
     // 100 Gbit/s and 200 ms hold 2.5 GB; 1 GiB each 200 ms carries 42.9 Gbit/s of frames.
     let plan = plan(gbit(100), 200);
     assert_eq!(plan.window.get(), 1 << 30);
@@ -99,7 +99,7 @@ fn a_window_ends_at_a_gibibyte_and_a_buffer_at_what_the_setting_holds() {
 }
 
 #[test]
-fn a_short_path_keeps_room_for_the_largest_packet() {
+fn the_limit_of_a_short_path_holds_two_of_the_largest_packets() {
     // 100 Mbit/s and 0.3 ms hold 3,750 bytes, 4,875 with the surplus, 4 frames; two packets of many segments are longer.
     let request = Request { rtt: Span::from_micros(300), ..request(mbit(100), 1) };
     let plan = Plan::of(&request).unwrap();
@@ -107,7 +107,7 @@ fn a_short_path_keeps_room_for_the_largest_packet() {
 }
 
 #[test]
-fn the_first_burst_piles_up_behind_a_faster_card() {
+fn the_first_burst_of_a_faster_card_queues_at_the_bottleneck() {
     // 500,000 bytes (331 frames) from 10 Gbit/s into 4 Gbit/s: six tenths are queued.
     let request = Request { card: Some(gbit(10)), timers: Timers::Tick(1000), ..request(gbit(4), 26) };
     assert_eq!(Plan::of(&request).unwrap().start_up_queue, Some(Bytes::new(331 * 1514 * 6 / 10)));
@@ -115,7 +115,7 @@ fn the_first_burst_piles_up_behind_a_faster_card() {
 }
 
 #[test]
-fn what_cannot_be_planned_for_is_refused() {
+fn an_impossible_request_is_refused_with_the_reason() {
     let refused = |request: Request| Plan::of(&request).unwrap_err();
     assert_eq!(refused(request(Rate::default(), 26)), Refusal::NoRate);
     assert_eq!(refused(request(gbit(4), 0)), Refusal::NoRoundTrip);
@@ -133,7 +133,7 @@ fn what_cannot_be_planned_for_is_refused() {
 }
 
 #[test]
-fn every_plan_is_sound() {
+fn every_plan_fits_its_shaper_and_its_buffers() {
     // Any window fits its shaper and half of its buffers, and nothing exceeds the ceiling or overflows.
     let mut random = weir_base::Random::stream(1, "plans");
     for _ in 0..20_000 {

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_cut_into_blocks_of_which_the_last_is_what_is_left() {
+    fn a_file_is_split_into_blocks_and_the_last_one_holds_the_rest() {
         assert_eq!([0, 1, BLOCK, BLOCK + 1].map(blocks), [0, 1, 1, 2]);
         let of = |bytes, block| length_of(bytes, block);
         assert_eq!((of(BLOCK + 7, 0), of(BLOCK + 7, 1), of(BLOCK + 7, 2)), (Some(4 << 20), Some(7), None));

@@ -101,7 +101,7 @@ mod tests {
     use crate::transfer::BLOCK;
 
     #[test]
-    fn only_what_has_the_digest_that_was_told_counts() {
+    fn only_blocks_with_the_announced_digest_count() {
         let (right, wrong) = (Digest::of(b"right"), Digest::of(b"wrong"));
         let mut ledger = Ledger::new(2 * BLOCK + 1);
         assert_eq!(ledger.came(0, right), Some(Outcome::Waits));

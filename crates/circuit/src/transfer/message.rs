@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
+    fn invalid_messages_are_refused() {
         let deep = "[".repeat(60_000);
         for bytes in [
             &b""[..],

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_in_their_folder() {
+    fn names_that_would_leave_their_folder_are_refused() {
         for name in ["data.bin", "a b", "...", ".hidden", "ü", "-rf", "a\\b"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }

@@ -16,7 +16,7 @@ use std::process::Command;
 use weir_control::Config;
 
 #[test]
-fn the_c_form_answers_every_event_as_the_rust_form_does() {
+fn the_c_form_and_the_rust_form_have_equal_windows_after_every_event() {
     if Command::new("cc").arg("--version").output().is_err() {
         println!("skipped: there is no C compiler");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
@@ -37,7 +37,7 @@ fn the_c_form_answers_every_event_as_the_rust_form_does() {
 }
 
 #[test]
-fn circuits_that_lose_much_are_left_unless_they_may_not_fall_back() {
+fn circuits_with_much_loss_fall_back_unless_that_is_switched_off() {
     for (json, parameters) in CASES.iter().filter(|(json, _)| json.contains("\"ctcp\"")) {
         let config: Config = serde_json::from_str(json).unwrap();
         let left =
@@ -50,7 +50,7 @@ fn circuits_that_lose_much_are_left_unless_they_may_not_fall_back() {
 }
 
 #[test]
-fn what_was_recorded_moves_every_window() {
+fn recorded_traces_move_every_window() {
     for (json, _) in CASES {
         let config: Config = serde_json::from_str(json).unwrap();
         if config.name() == "ctcp" {
