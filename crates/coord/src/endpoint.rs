@@ -70,6 +70,8 @@ pub struct Endpoint {
     written: Vec<Written>,
     /// Index at which the round through pointers and written cells continues.
     turn: usize,
+    /// Whether the last header that arrived reported a watched cell.
+    reported: bool,
 }
 
 impl Endpoint {
@@ -88,6 +90,7 @@ impl Endpoint {
             selected: 0,
             written: Vec::new(),
             turn: 0,
+            reported: false,
         }
     }
 
@@ -111,6 +114,11 @@ impl Endpoint {
         self.watched.iter().find(|watched| watched.cell == cell)?.value
     }
 
+    /// Whether the last header that arrived carried a report of a watched cell. Headers that no AP has rewritten carry none.
+    pub fn was_reported(&self) -> bool {
+        self.reported
+    }
+
     /// Whether there is a change that no packet has carried yet, so that a packet without data is worth sending.
     pub fn has_news(&self) -> bool {
         self.written.iter().any(|written| !written.said)
@@ -131,7 +139,7 @@ impl Endpoint {
     }
 
     /// Takes the header of a packet that arrived, calls `changed` for each watched cell that has a new value, and returns the
-    /// header's length.
+    /// header's length. A packet with DATAPATH has passed no AP at this site: its words are the other AP's probe, no reports.
     ///
     /// # Errors
     /// [`Refused`] if the packet is not for this endpoint or not authentic.
@@ -152,13 +160,16 @@ impl Endpoint {
             }
         }
         self.version = prefix.version;
-        for word in header::words(prefix.version, packet) {
+        self.reported = false;
+        let probe = prefix.flags.has(Flags::DATAPATH);
+        for word in header::words(prefix.version, packet).into_iter().filter(|_| !probe) {
             let Report { id, value } = Report::from_word(word);
             // Token `n` is the n-th watched cell, from 1; a pointer that was never set reports token zero.
             let Some(watched) = usize::from(id).checked_sub(1).and_then(|n| self.watched.get_mut(n)) else {
                 continue;
             };
             watched.fresh = true;
+            self.reported = true;
             if watched.value.replace(value) != Some(value) {
                 changed(watched.cell, value);
             }

@@ -37,6 +37,37 @@ fn packets_of_no_configured_application_pass_unchanged() {
 }
 
 #[test]
+fn each_address_and_port_of_a_packet_must_be_the_applications() {
+    let mut ap = point(1, "");
+    let elsewhere = "10.3.0.2".parse().unwrap();
+    let right = tuple(1, 2);
+    let wrong = [
+        FiveTuple { source: elsewhere, ..right },
+        FiveTuple { source_port: 9200, ..right },
+        FiveTuple { destination: elsewhere, ..right },
+        FiveTuple { destination_port: 8999, ..right },
+    ];
+    for tuple in wrong {
+        let mut bytes = packet(Version::One, 2, PLAIN, &[Operation { address: 0, value: 1 }]);
+        assert_eq!(pass(&mut ap, Side::Local, tuple, &mut bytes, ms(0)), Verdict::Pass, "{tuple:?}");
+        // From the path too: only the other site's packets are probes.
+        let mut bytes = packet(Version::One, 2, Flags::DATAPATH, &[]);
+        let before = bytes.clone();
+        assert_eq!(
+            pass(&mut ap, Side::Path, tuple.reversed(), &mut bytes, ms(0)),
+            Verdict::Pass,
+            "{tuple:?}"
+        );
+        assert_eq!(bytes, before);
+    }
+    let application = ap.application(1).unwrap();
+    assert_eq!((application.active_flows(), application.read(Cell { address: 0, offset: 2 })), (0, 0));
+    assert_eq!(application.path().rtt().echo(ms(1)), None);
+    let mut bytes = packet(Version::One, 2, PLAIN, &[]);
+    assert_eq!(pass(&mut ap, Side::Local, right, &mut bytes, ms(0)), Verdict::Forward);
+}
+
+#[test]
 fn a_packet_on_a_configured_port_without_a_header_or_with_a_foreign_id_is_refused() {
     let mut ap = point(1, "");
     let mut short = vec![0x10; 19];
@@ -117,6 +148,24 @@ fn the_datapath_flag_is_required_from_the_path_and_refused_from_endpoints() {
     let mut bytes = packet(Version::One, 2, all, &[]);
     assert_eq!(pass(&mut ap, Side::Path, tuple(2, 2), &mut bytes, ms(0)), Verdict::Forward);
     assert_eq!(Prefix::read(&bytes).unwrap().flags, PLAIN);
+}
+
+#[test]
+fn an_endpoint_takes_no_probe_for_reports() {
+    let cell = Family::Rtt.cell(Statistic::Latest);
+    let identity = Identity { application: 1, flow: 2, protocol: 7, key: None, epoch: 1 };
+    let mut endpoint = Endpoint::new(identity, Version::One, &[cell]);
+    let word = Report { id: 1, value: 4711 }.word();
+    for (flags, value) in [(Flags::DATAPATH, None), (PLAIN, Some(4711))] {
+        let mut bytes = packet(Version::One, 2, flags, &[]);
+        header::set_words(Version::One, &mut bytes, [word, 0, 0, 0]);
+        assert_eq!(endpoint.open(&bytes, |_, _| {}), Ok(20));
+        assert_eq!((endpoint.value(cell), endpoint.was_reported()), (value, value.is_some()));
+    }
+    // What an endpoint itself writes is no report either: its words name addresses, and none of a watched cell's token.
+    let bytes = packet(Version::One, 2, PLAIN, &[Operation { address: R1, value: 9 }]);
+    assert_eq!(endpoint.open(&bytes, |_, _| {}), Ok(20));
+    assert!(!endpoint.was_reported());
 }
 
 #[test]

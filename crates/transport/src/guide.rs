@@ -161,7 +161,10 @@ impl Guide {
     pub(crate) fn open<'a>(&mut self, packet: &'a [u8], now: Time) -> Option<&'a [u8]> {
         let Some(reports) = &mut self.reports else { return Some(packet) };
         let length = reports.endpoint.open(packet, |_, _| {}).ok()?;
-        if let Some(rate) = reports.reported() {
+        // Packets without a report prove that the peer is there, not that the aggregation point is.
+        if reports.endpoint.was_reported()
+            && let Some(rate) = reports.reported()
+        {
             self.rate = rate.min(self.max_rate).max(Rate::from_bits_per_sec(LEAST_RATE));
             reports.starves = now + reports.patience(self.rate);
         }

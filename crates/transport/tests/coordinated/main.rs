@@ -117,6 +117,11 @@ fn without_reports_a_flow_halves_its_rate_each_four_round_trips() {
 }
 
 #[test]
+fn acknowledgements_without_reports_do_not_keep_the_rate() {
+    rudp(1, "", 0.01).halves_when_the_points_are_bypassed();
+}
+
+#[test]
 fn no_report_takes_a_flow_above_its_own_maximum() {
     let mut sites = rudp(2, r#", "max_rate": "1 Mbit/s""#, 0.001);
     sites.stays_below(Rate::from_mbit_per_sec(1));

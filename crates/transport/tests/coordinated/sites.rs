@@ -32,6 +32,8 @@ pub(crate) struct Sites {
     random: Random,
     /// Time from which on nothing returns to the senders.
     pub(crate) silent: Time,
+    /// Time from which on packets pass the sites without their aggregation points.
+    pub(crate) bypassed: Time,
 }
 
 fn point(own: u8, more: &str) -> Point {
@@ -71,11 +73,15 @@ impl Sites {
             loss,
             random: Random::stream(1, "sites"),
             silent: Time::NEVER,
+            bypassed: Time::NEVER,
         }
     }
 
     /// Passes a packet to the aggregation point of a site and returns the verdict.
     fn pass(&mut self, site: usize, side: Side, from: usize, flow: usize, body: &mut Body) -> Verdict {
+        if self.now >= self.bypassed {
+            return Verdict::Forward;
+        }
         let length = body.length() + 20;
         let payload = &mut body.datagram_mut().head;
         let packet = Packet { side, tuple: tuple(from, flow), length, payload, checksum: None };
@@ -156,6 +162,25 @@ impl Sites {
         self.run(seconds(40) + Span::from_millis(750), |_| 1 << 20);
         let halvings = (before / self.rate()).log2();
         assert!((2.9..3.6).contains(&halvings), "{halvings}");
+    }
+
+    /// From the fortieth second on no aggregation point rewrites a header: acknowledgements return, reports do not. The rate halves until
+    /// the time of two packets is longer than four round trips, and does not grow before there are reports again.
+    pub(crate) fn halves_when_the_points_are_bypassed(&mut self) {
+        self.run(seconds(40), |_| 1 << 20);
+        let before = self.rate();
+        self.bypassed = self.now;
+        // Four round trips of 50 ms are 200 ms. Reports arrive until now at the latest, so the third halving is at 600 ms.
+        self.run(seconds(40) + Span::from_millis(190), |_| 1 << 20);
+        assert_eq!(self.rate(), before);
+        self.run(seconds(40) + Span::from_millis(610), |_| 1 << 20);
+        let halvings = (before / self.rate()).log2();
+        assert!((2.99..3.01).contains(&halvings), "{halvings}");
+        let lowest = self.rate();
+        // The points refuse what is under way without their headers.
+        (self.bypassed, self.ways) = (Time::NEVER, Default::default());
+        self.run(seconds(43), |_| 1 << 20);
+        assert!(self.rate() > 2.0 * lowest, "{} after {lowest}", self.rate());
     }
 
     /// Checks that no flow sends more than `most`, whatever is reported.

@@ -49,6 +49,11 @@ fn without_reports_the_rate_halves_each_four_round_trips() {
 }
 
 #[test]
+fn acknowledgements_without_reports_do_not_keep_the_rate() {
+    Sites::new(&[sliq("", "")], "", 0.01).halves_when_the_points_are_bypassed();
+}
+
+#[test]
 fn no_report_takes_a_connection_above_its_own_maximum() {
     let transport = sliq("", r#", "max_rate": "1 Mbit/s""#);
     Sites::new(&[transport.clone(), transport], "", 0.001).stays_below(Rate::from_mbit_per_sec(1));
