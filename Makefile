@@ -52,6 +52,7 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
 	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test kernel storms
 	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test kills
+	WEIR_REQUIRE_LIVE=1 WEIR_RESTARTS=10 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test ap restarts -- --nocapture
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test circuit_up killed
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test classes

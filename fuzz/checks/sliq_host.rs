@@ -1,10 +1,13 @@
 //! Whatever reaches the connections of a UDP socket, nothing panics and no host sends forever; a host without the right key
-//! gets no more bytes than it has sent, and no bytes are read that were not written.
+//! gets no more bytes than it has sent, and no bytes are read that were not written. The packets are plain, behind a header of
+//! the Coordination Protocol, or behind a sealed one that two aggregation points rewrite.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use weir_base::{Bytes, Ecn, Span, Time};
+use weir_coord::seal::Key;
+use weir_coord::{Config, FiveTuple, Packet, Point, Side, Verdict};
 use weir_transport::coordination::{Coordination, Identity};
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
@@ -32,9 +35,46 @@ fn keys(who: usize) -> Keys {
     Keys::new((*both[who].private()).into(), public)
 }
 
-fn parameters(coordinated: bool) -> Parameters {
-    let coordination = coordinated.then(|| Coordination::of(1));
+fn parameters(member: Member) -> Parameters {
+    let coordination = (member != Member::None).then(|| Coordination::of(1));
     Parameters { search_mtu: true, fast_start: FastStart::Always, coordination, ..Parameters::default() }
+}
+
+/// How the connection takes part in an application.
+#[derive(Clone, Copy, PartialEq)]
+enum Member {
+    /// It does not.
+    None,
+    /// As a flow whose packets no aggregation point rewrites.
+    Bare,
+    /// As a flow with a key, between two aggregation points.
+    Keyed,
+}
+
+impl Member {
+    fn identity(self) -> Option<Identity> {
+        let key = (self == Member::Keyed).then_some(APPLICATION);
+        (self != Member::None).then_some(Identity { flow: 0, key, epoch: 0 })
+    }
+
+    fn points(self) -> Option<[Point; 2]> {
+        (self == Member::Keyed).then(|| [point(CLIENT, SERVER), point(SERVER, CLIENT)])
+    }
+}
+
+/// The key of the application.
+const APPLICATION: Key = Key::new([3; 16]);
+
+/// The aggregation point of a host.
+fn point(own: usize, other: usize) -> Point {
+    let text = format!(
+        "[[application]]\nid = 1\nname = \"files\"\nlocal = [\"10.0.0.{own}/32\"]\nlocal_ports = 9\n\
+         remote = [\"10.0.0.{other}/32\"]\nremote_ports = 9\n"
+    );
+    let mut config = Config::from_toml(&text).expect("the configuration is right");
+    config.peer_key = Some(Key::new([4; 16]));
+    config.application[0].key = Some(APPLICATION);
+    Point::new(&config, 1, 1).expect("the configuration is right")
 }
 
 fn controllers() -> Vec<weir_control::Config> {
@@ -47,25 +87,26 @@ struct Hosts {
     link: usize,
     /// Receiver, sender and bytes of each packet.
     pipe: VecDeque<(usize, usize, Vec<u8>)>,
+    points: Option<[Point; 2]>,
     /// Bytes that the stranger has sent and received.
     stranger: [usize; 2],
     now: Time,
 }
 
 impl Hosts {
-    /// A new connection; with `coordinated`, it is a flow of an application.
-    fn new(coordinated: bool) -> Hosts {
-        let identity = coordinated.then_some(Identity { flow: 0, key: None, epoch: 0 });
+    /// A new connection.
+    fn new(member: Member) -> Hosts {
+        let identity = member.identity();
         let accepts = Accepts {
             responder: Some(Responder::new(keys(SERVER), [0; 32], &[keys(CLIENT).public], &[1; 32])),
-            parameters: parameters(coordinated),
+            parameters: parameters(member),
             controllers: controllers(),
             messages: false,
             mtu: Bytes::new(1500),
             seed: 1,
             identity,
         };
-        let (mut client, parameters, controllers) = (Host::new(None), parameters(coordinated), controllers());
+        let (mut client, parameters, controllers) = (Host::new(None), parameters(member), controllers());
         let of = LinkSetup {
             parameters: &parameters,
             controllers: &controllers,
@@ -77,7 +118,32 @@ impl Hosts {
         link.open(Time::ZERO);
         let link = client.add(link, CONNECTION, address(SERVER), None).expect("it is the first");
         let hosts = [client, Host::new(Some(accepts))];
-        Hosts { hosts, link, pipe: VecDeque::new(), stranger: [0; 2], now: Time::ZERO }
+        let points = member.points();
+        Hosts { hosts, link, pipe: VecDeque::new(), points, stranger: [0; 2], now: Time::ZERO }
+    }
+
+    /// Passes a packet to the aggregation points. Returns who receives it; `None` if a point refuses it.
+    fn pass(&mut self, from: usize, to: usize, packet: &mut [u8]) -> Option<usize> {
+        let Some(points) = &mut self.points else { return Some(to) };
+        let (here, there) = (address(from), address(to));
+        let tuple = FiveTuple {
+            source: here.ip(),
+            source_port: here.port(),
+            destination: there.ip(),
+            destination_port: there.port(),
+        };
+        let length = 28 + packet.len() as u32;
+        for (point, side) in [(from, Side::Local), (to, Side::Path)] {
+            let packet = Packet { side, tuple, length, payload: &mut *packet, checksum: None };
+            match points[point].handle(packet, self.now) {
+                Verdict::Forward => {}
+                Verdict::Return => return Some(from),
+                // An older connection of the host, or more questions than are answered.
+                Verdict::Refuse(_) => return None,
+                verdict => panic!("{verdict:?}"),
+            }
+        }
+        Some(to)
     }
 
     /// Lets both hosts send all their waiting packets.
@@ -98,10 +164,13 @@ impl Hosts {
                 }
                 host.settle(number, self.now);
             }
-            for (peer, packet) in sent {
-                match [CLIENT, SERVER].into_iter().find(|to| address(*to) == peer) {
-                    Some(to) => self.pipe.push_back((to, from, packet)),
-                    None => self.stranger[1] += packet.len(),
+            for (peer, mut packet) in sent {
+                let Some(to) = [CLIENT, SERVER].into_iter().find(|to| address(*to) == peer) else {
+                    self.stranger[1] += packet.len();
+                    continue;
+                };
+                if let Some(receiver) = self.pass(from, to, &mut packet) {
+                    self.pipe.push_back((receiver, to + from - receiver, packet));
                 }
             }
         }
@@ -130,10 +199,23 @@ impl Hosts {
 
 /// Drives both hosts. A step is a byte for its kind, a byte for its amount, and as many bytes as that.
 pub(crate) fn check(data: &[u8]) {
-    [false, true].map(Hosts::new).into_iter().for_each(|hosts| drive(hosts, data));
+    static OPENS: Once = Once::new();
+    // Three times all packets arrive: the connection opens, or nothing of it is checked.
+    OPENS.call_once(|| {
+        for mut hosts in connections() {
+            (0..3).for_each(|_| drive(&mut hosts, &[0, 9]));
+            assert!(hosts.hosts[CLIENT].link(hosts.link).is_some_and(|link| link.is_open()));
+        }
+    });
+    connections().iter_mut().for_each(|hosts| drive(hosts, data));
 }
 
-fn drive(mut hosts: Hosts, data: &[u8]) {
+/// A connection of each kind.
+fn connections() -> [Hosts; 3] {
+    [Member::None, Member::Bare, Member::Keyed].map(Hosts::new)
+}
+
+fn drive(hosts: &mut Hosts, data: &[u8]) {
     hosts.send();
     let mut rest = data;
     while let [what, much, after @ ..] = rest {

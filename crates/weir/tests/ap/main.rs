@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod faults;
+mod path;
+mod reports;
+mod restarts;
 mod row;
 mod sliq;
 mod streams;
@@ -174,11 +177,7 @@ fn a_restart_of_a_point_is_not_counted_as_loss_by_the_other_point() {
 fn points_that_share_a_key_refuse_packets_not_sealed_with_it() {
     let Some(row) = Row::new(2) else { return };
     let keys = ["000102030405060708090a0b0c0d0e0f", "ff0102030405060708090a0b0c0d0e0f"];
-    for (name, key) in ["right", "wrong"].into_iter().zip(keys) {
-        let file = row.folder.path().join(name);
-        std::fs::write(&file, key).unwrap();
-        run(&format!("chmod 600 {}", file.display()));
-    }
+    ["right", "wrong"].iter().zip(keys).for_each(|(name, key)| row.key(name, key));
     let _west = row.start(1, "--key right");
     let mut east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "--key right");
     let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
@@ -244,13 +243,7 @@ fn counters_are_served_on_loopback_and_printed_at_the_end() {
     let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
     left.send_to(&sealed(&mut endpoint(1, 0, Version::One), Flags::default()), (RIGHT, PORT)).unwrap();
     right.recv(&mut [0; 200]).unwrap();
-    let get = |path: &str| {
-        let mut stream = row.at(1, || TcpStream::connect("127.0.0.1:9100").unwrap());
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
+    let get = |path: &str| row.at(1, || get(path));
     let answer = get("/metrics");
     assert!(answer.starts_with("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{answer}");
     assert!(
@@ -278,7 +271,7 @@ fn invalid_settings_are_refused_with_place_and_help_before_anything_changes() {
         assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{arguments}");
         text(&output.stderr)
     };
-    let good = apps("10.1.0.0/16", "10.2.0.0/16");
+    let good = apps("10.1.0.0/16", "10.2.0.0/16", "");
     let peer = "--peer 10.2.0.0/16";
     assert!(
         refused(&good.replace("remote_ports", "remot_ports"), peer).contains("did you mean `remote_ports`?")

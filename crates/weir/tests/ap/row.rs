@@ -2,9 +2,12 @@
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use weir_coord::cell::{Cell, NET};
@@ -32,10 +35,17 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Bytes without a pattern.
+pub(crate) fn content(length: u32) -> Vec<u8> {
+    (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
 /// Namespaces in a row, each with a device to the left (`a`) and one to the right (`b`): the endpoints are the first and the last.
 pub(crate) struct Row {
     namespaces: Vec<Namespace>,
     pub(crate) folder: tempfile::TempDir,
+    /// More lines of each application in the points' configurations.
+    more: String,
 }
 
 pub(crate) fn may_not() -> bool {
@@ -47,10 +57,17 @@ pub(crate) fn may_not() -> bool {
     !privileged
 }
 
-pub(crate) fn apps(local: &str, remote: &str) -> String {
+/// Writes a file that nobody else can read.
+fn private(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+}
+
+/// The applications of a point, with more lines for each.
+pub(crate) fn apps(local: &str, remote: &str, more: &str) -> String {
     let one = |id: u8, name: &str, port: u16| {
         format!(
-            "[[application]]\nid = {id}\nname = '{name}'\nlocal = ['{local}']\nlocal_ports = {port}\nremote = ['{remote}']\nremote_ports = {port}\n"
+            "[[application]]\nid = {id}\nname = '{name}'\nlocal = ['{local}']\nlocal_ports = {port}\nremote = ['{remote}']\nremote_ports = {port}\n{more}"
         )
     };
     one(1, "array", PORT) + &one(2, "immersion", PORT + 1)
@@ -71,7 +88,7 @@ impl Row {
             };
             near.inside(pair).unwrap();
         }
-        let row = Row { namespaces, folder: tempfile::tempdir().unwrap() };
+        let row = Row { namespaces, folder: tempfile::tempdir().unwrap(), more: String::new() };
         let last = row.namespaces.len() - 1;
         for n in 0..=last {
             row.at(n, || {
@@ -88,6 +105,18 @@ impl Row {
         row.at(0, || run(&format!("ip address add {LEFT}/24 dev b")));
         row.at(last, || run(&format!("ip address add {RIGHT}/24 dev a")));
         Some(row)
+    }
+
+    /// The row with a key for both applications, `text`, which is also in the file `application.key`.
+    pub(crate) fn with_key(mut self, text: &str) -> Row {
+        self.more = format!("key = '{text}'\n");
+        self.key("application.key", text);
+        self
+    }
+
+    /// Writes a file with a key.
+    pub(crate) fn key(&self, name: &str, text: &str) {
+        private(&self.folder.path().join(name), text);
     }
 
     pub(crate) fn at<T: Send>(&self, n: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -125,7 +154,7 @@ impl Row {
         more: &str,
     ) -> Running {
         let file = format!("apps-{n}.toml");
-        std::fs::write(self.folder.path().join(&file), apps(&own.to_string(), &other.to_string())).unwrap();
+        private(&self.folder.path().join(&file), &apps(&own.to_string(), &other.to_string(), &self.more));
         let arguments = format!("--local {local} --path {path} --apps {file} --peer {other} {more}");
         let mut child = self.at(n, || {
             self.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -146,6 +175,15 @@ impl Row {
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].take()
     }
+}
+
+/// What the point of this namespace that is started with `--metrics 127.0.0.1:9100` answers.
+pub(crate) fn get(path: &str) -> String {
+    let mut stream = TcpStream::connect("127.0.0.1:9100").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// A counter of a point.

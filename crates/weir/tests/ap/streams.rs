@@ -3,23 +3,19 @@
 use crate::row::*;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Bytes without a pattern.
-fn content(length: u32) -> Vec<u8> {
-    (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
-}
-
-fn cp(row: &Row, arguments: &str) -> Command {
+pub(crate) fn cp(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.arg("cp").args(arguments.split_whitespace()).current_dir(row.folder.path());
+    command.arg("cp").args(arguments.split_whitespace()).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Waits until a UDP socket of this namespace is bound to the applications' port: datagrams before that would be lost.
-fn await_bound() {
+pub(crate) fn await_bound() {
     let (bound, began) = (format!(":{PORT:04X} "), Instant::now());
     while !std::fs::read_to_string("/proc/thread-self/net/udp").unwrap().contains(&bound) {
         assert!(began.elapsed() < PATIENCE, "nothing listens at port {PORT}");
@@ -29,9 +25,9 @@ fn await_bound() {
 
 /// Starts a receiver, sends when it is ready, and returns how both ended and the received bytes.
 fn through(row: &Row, send: &str, recv: &str) -> (Output, Child, Vec<u8>) {
-    let who = "--application 1 --flow 3";
+    let (who, folder) = ("--application 1 --flow 3", row.folder.path());
     let mut receiver =
-        row.right(|| cp(row, &format!("recv --at {RIGHT}:{PORT} {who} {recv}")).spawn().unwrap());
+        row.right(|| cp(folder, &format!("recv --at {RIGHT}:{PORT} {who} {recv}")).spawn().unwrap());
     row.right(await_bound);
     let mut output = receiver.stdout.take().unwrap();
     let reading = std::thread::spawn(move || {
@@ -40,7 +36,7 @@ fn through(row: &Row, send: &str, recv: &str) -> (Output, Child, Vec<u8>) {
         bytes
     });
     let sent = row.left(|| {
-        cp(row, &format!("send --at {LEFT}:{PORT} --to {RIGHT}:{PORT} {who} {send}")).output().unwrap()
+        cp(folder, &format!("send --at {LEFT}:{PORT} --to {RIGHT}:{PORT} {who} {send}")).output().unwrap()
     });
     let bytes = reading.join().unwrap();
     receiver.wait().unwrap();
