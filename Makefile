@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement circuits reproduce bench scale sliq-speed same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement circuits reproduce bench scale sliq-speed coordination-cost same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -46,6 +46,7 @@ accuracy: build
 ##   - kernel controls loaded, unloaded and killed a hundred times
 ##   - two hundred commands under kernel controls, in storms of twenty, and two hundred that are killed at random points
 ##   - writers of result folders, set-ups of circuits and live runs, each killed two hundred times at random points
+##   - each of two aggregation points under load, killed and started again ten times
 ##   - a thousand classes of a shaper, added, changed and removed beside circuits with traffic
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test random
@@ -101,6 +102,10 @@ fuzz:
 ## sliq-speed: measures SLIQ over UDP beside quinn (idle, as root)
 sliq-speed: build
 	scripts/sliq-speed $(WEIR)
+
+## coordination-cost: prints what a packet costs an aggregation point: time, instructions and allocations (needs valgrind)
+coordination-cost:
+	scripts/coordination-cost
 
 ## scale: measures what a tree of five thousand cells costs in addition to its cells (idle); writes docs/scale.md
 scale: build
