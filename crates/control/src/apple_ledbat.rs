@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_the_target_it_adds_a_segment_each_window() {
+    fn the_window_grows_by_one_segment_per_window_up_to_the_target() {
         for delay in [0, 100] {
             let (mut ledbat, mut random) = ledbat(Gate::Ack, 20, delay);
             for _ in 0..19 {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_it_each_acknowledgement_takes_an_eighth_down_to_seven_segments() {
+    fn each_acknowledgement_above_the_target_takes_an_eighth_down_to_seven_segments() {
         let (mut ledbat, mut random) = ledbat(Gate::Ack, 64, 101);
         let windows = (0..20).map(|_| {
             acknowledge(&mut ledbat, &mut random, 0, 101);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn gated_it_takes_an_eighth_once_a_round_trip() {
+    fn with_the_gate_the_window_falls_by_an_eighth_once_a_round_trip() {
         let (mut ledbat, mut random) = ledbat(Gate::Rtt, 64, 101);
         for (acknowledged, expected) in [(1, 56), (2, 56), (1_000, 56), (1_001, 49)] {
             acknowledge(&mut ledbat, &mut random, acknowledged, 101);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_stays_within_eight_segments_of_what_was_in_flight() {
+    fn the_window_stays_within_eight_segments_of_the_flight() {
         let (mut ledbat, mut random) = ledbat(Gate::Ack, 20, 0);
         let in_flight = Bytes::new(5 * MSS.get());
         ledbat.on_ack(&stamped(Ack { in_flight, ..ack(ms(0), 1) }, 0), &mut random);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_slow_start_knows_no_delay_and_a_loss_halves() {
+    fn the_first_slow_start_ignores_delay_and_a_loss_halves_the_window() {
         let mut ledbat = AppleLedbat::new(&Config::default(), &start());
         let mut random = Random::stream(1, "ledbat");
         for delay in [0, 500, 500, 500, 500, 500] {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_saws_between_the_target_and_below_the_path_at_each_gate() {
+    fn a_single_flow_oscillates_between_the_target_and_a_lower_bound_set_by_the_gate() {
         // 8 Mbit/s and 50 ms hold 50 segments, the target 100 more. With a gate, a few cuts reduce the window by up to a third of
         // that sum; without a gate it falls to seven segments.
         let link =

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_steps_by_velocity_over_delta_a_round_trip() {
+    fn the_window_changes_by_velocity_over_delta_per_round_trip() {
         let mut copa = Copa::new(&Config::default(), &start());
         let mut random = Random::stream(1, "test");
         (copa.slow_start, copa.cwnd) = (false, 100.0);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_no_news_to_it() {
+    fn losses_and_timeouts_do_not_change_the_window_of_copa() {
         let mut copa = Copa::new(&Config::default(), &start());
         copa.cwnd = 50.0;
         copa.on_enter_recovery(&crate::testing::loss(ms(1)));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn both_fill_a_link_and_keep_its_queue_short() {
+    fn both_variants_of_copa_fill_a_link_and_keep_its_queue_short() {
         for variant in ["gnat", "nsdi"] {
             let mut path = path(variant, 400);
             path.trace(Span::from_secs(5), 1);

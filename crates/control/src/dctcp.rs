@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_the_smoothed_share_of_marks_in_the_kernels_integers() {
+    fn alpha_is_the_smoothed_share_of_marks_in_the_integers_of_the_kernel() {
         // 1024 - 64 + (50 << 6) / 100 = 992, then 992 - 62 + 0 = 930.
         let mut dctcp = dctcp(100, 1024);
         assert_eq!(window_with(&mut dctcp, 50), 992);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_sixteenths_of_alpha_are_forgotten_at_once() {
+    fn an_alpha_below_the_resolution_of_its_gain_falls_to_zero() {
         let mut dctcp = dctcp(100, 15);
         assert_eq!(window_with(&mut dctcp, 0), 0);
         // A mark in a hundred adds 0.64 of 1/1024, rounded down to zero as in Linux.
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_that_has_fallen_to_zero_does_not_come_back_at_few_marks_as_it_did_before_linux_4_4() {
+    fn alpha_stays_lower_at_few_marks_than_before_linux_4_4() {
         // 8 % marks add (8 << 6) / 100 = 5 a window. Since 4.4 the 5 falls to zero before the next window; before, 15 and 5 make
         // 20, and alpha grows to 80, of which a sixteenth is 5.
         for (alpha_to_zero, expected) in [(true, 5), (false, 80)] {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_take_half_of_alpha_and_a_loss_takes_half() {
+    fn marks_reduce_the_window_by_half_of_alpha_and_a_loss_by_half() {
         for (alpha, expected) in [(1024, 50), (512, 75), (64, 97), (0, 100)] {
             let mut dctcp = dctcp(100, alpha);
             dctcp.on_enter_recovery(&mark(ms(0)));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_while_the_window_comes_down_for_marks_halves_what_is_left() {
+    fn a_loss_during_a_reduction_for_marks_halves_the_flight() {
         let mut dctcp = dctcp(100, 512);
         let mut random = Random::stream(1, "dctcp");
         dctcp.on_enter_recovery(&mark(ms(0)));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undo_brings_back_what_a_loss_took_but_not_what_marks_did() {
+    fn an_undo_reverts_the_reduction_of_a_loss_but_not_that_of_marks() {
         let mut lossy = dctcp(100, 512);
         lossy.on_enter_recovery(&loss(ms(0)));
         lossy.on_undo(ms(1));
@@ -260,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_for_every_mark_and_sends_ect_0() {
+    fn dctcp_uses_its_own_feedback_and_sends_ect_0() {
         let dctcp = dctcp(10, 1024);
         assert_eq!((dctcp.feedback(), dctcp.codepoint()), (Feedback::Dctcp, Codepoint::Ect0));
     }
 
     #[test]
-    fn alone_behind_a_step_it_keeps_the_queue_near_the_threshold() {
+    fn a_single_dctcp_flow_behind_a_step_keeps_the_queue_near_the_threshold() {
         // 100 Mbit/s and 8 ms hold 100 segments. K must be above a seventh of that (RFC 8257, section 4.1, by the analysis
         // of 2010): with 30 the queue never empties. The window oscillates between W* + 1 = 100 + 30 + 1 and
         // (1 - alpha / 2) of it, where alpha = sqrt(2 / W*) = 0.124: a reduction by 8 segments.

@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_above_an_eighth_more_ends_slow_start_after_eight_samples() {
+    fn a_delay_increased_by_more_than_an_eighth_ends_slow_start_after_eight_samples() {
         assert_eq!(samples_until_found(45_000, 40_000), None);
         assert_eq!(samples_until_found(45_001, 40_000), Some(9));
     }
 
     #[test]
-    fn the_eighth_is_at_least_4_ms_and_at_most_16() {
+    fn the_delay_threshold_is_at_least_4_ms_and_at_most_16_ms() {
         assert_eq!(samples_until_found(12_000, 8_000), None);
         assert_eq!(samples_until_found(12_001, 8_000), Some(9));
         assert_eq!(samples_until_found(416_000, 400_000), None);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_low_sample_clears_a_round_and_the_next_round_starts_counting_again() {
+    fn one_low_sample_clears_a_round_and_the_next_round_counts_from_zero() {
         let mut hystart = hystart(Detect::Delay, false);
         let window = window_of(16);
         let mut sample = |n: u64, rtt: u64| hystart.update(&ack_of(ms(n), n, n + 19), rtt, 40_000, &window);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_began_with_a_small_window_counts_from_its_start() {
+    fn a_train_is_measured_from_the_start_of_a_round_that_began_with_a_small_window() {
         let mut hystart = hystart(Detect::AckTrain, false);
         hystart.after_ack(&ack_of(ms(0), 0, 0));
         let mut update =
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_lengthen_the_train_by_what_four_of_them_take_and_1_ms_at_most() {
+    fn the_train_threshold_includes_the_time_of_four_bursts_up_to_1_ms() {
         let mut hystart = hystart(Detect::AckTrain, false);
         assert_eq!(hystart.burst_delay(&window_of(16)), 0);
         hystart.after_ack(&ack_of(ms(0), 0, 0));

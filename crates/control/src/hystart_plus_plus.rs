@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eighth_more_slows_it_down_to_a_quarter_and_five_rounds_of_that_end_it() {
+    fn an_increase_of_the_delay_by_an_eighth_begins_css_and_five_rounds_of_css_end_slow_start() {
         let mut rounds = Rounds::new(16);
         rounds.round(40);
         // 45 ms are an eighth more. The first seven of 32 samples still add one each. The eighth begins CSS; from it on 25 samples
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growth_that_was_transient_resumes_slow_start() {
+    fn a_transient_increase_of_the_delay_resumes_slow_start() {
         let mut rounds = Rounds::new(16);
         rounds.round(40);
         assert_eq!(rounds.round(45), 45);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_growth_that_counts_is_at_least_4_and_at_most_16_ms() {
+    fn the_delay_threshold_of_css_is_at_least_4_ms_and_at_most_16_ms() {
         for (before, after, slowed) in [(8, 11, false), (8, 12, true), (400, 415, false), (400, 416, true)] {
             let mut rounds = Rounds::new(16);
             rounds.round(before);

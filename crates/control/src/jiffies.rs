@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_milliseconds_are_three_ticks_of_four() {
+    fn spans_are_rounded_up_to_ticks_and_times_down() {
         assert_eq!(ticks_of(Span::from_millis(10)), 3);
         assert_eq!(ticks_of(Span::from_millis(20)), 5);
         assert_eq!(ticks(Time::ZERO + Span::from_millis(10)), 2);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_a_segment_each_window_without_a_queue_and_half_of_one_at_half_the_target() {
+    fn growth_is_one_segment_per_window_without_a_queue_and_half_of_one_at_half_the_target() {
         for (delay, acks) in [(0, 20), (50, 40), (75, 80)] {
             let (mut ledbat, mut random) = ledbat(20);
             // The current delay is the smaller of two samples, so two are needed to replace the one at the start.
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_away_as_it_adds_beyond_the_target() {
+    fn the_window_shrinks_in_proportion_to_the_delay_above_the_target() {
         // At 200 ms the excess equals the target: one segment less for each 20, except for the first sample.
         let (mut ledbat, mut random) = ledbat(20);
         ledbat.delay.update(&stamped(ack(ms(0), 1), 200));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_stays_within_one_segment_of_what_was_in_flight() {
+    fn the_window_stays_within_one_segment_of_the_flight() {
         let (mut ledbat, mut random) = ledbat(20);
         let in_flight = Bytes::new(9 * MSS.get());
         ledbat.on_ack(&stamped(Ack { in_flight, ..ack(ms(0), 1) }, 0), &mut random);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_slow_start_knows_no_delay_and_a_loss_halves() {
+    fn the_first_slow_start_ignores_delay_and_a_loss_halves_the_window() {
         let mut ledbat = Ledbat::new(&Config::default(), &start());
         let mut random = Random::stream(1, "ledbat");
         acknowledge(&mut ledbat, &mut random, 10, 5_000);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_tells_no_delay_and_leaves_what_was_earned() {
+    fn recovery_ignores_delay_samples_and_keeps_the_growth_earned_before() {
         let (mut ledbat, mut random) = ledbat(20);
         acknowledge(&mut ledbat, &mut random, 19, 0);
         ledbat.on_enter_recovery(&loss(ms(0)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_holds_its_target_where_the_buffer_is_deep_enough() {
+    fn a_single_ledbat_flow_holds_its_target_behind_a_deep_buffer() {
         // 8 Mbit/s and 50 ms hold 50 segments, a queue of 100 ms holds 100, and one is being sent.
         let link =
             Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 400, mark: None };

@@ -95,7 +95,7 @@ mod tests {
     use crate::testing::ms;
 
     #[test]
-    fn the_smallest_of_the_newest_samples_over_the_smallest_of_the_last_minutes() {
+    fn the_queuing_delay_is_the_current_minimum_minus_the_base_delay() {
         let mut filter = DelayFilter::new(2, 2);
         for delay in [20, 50, 70] {
             filter.update(delay, ms(0));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_minute_is_forgotten() {
+    fn the_base_delay_forgets_old_minutes() {
         let mut filter = DelayFilter::new(2, 1);
         for (seconds, delay, expected) in [(0, 20, 0), (60, 60, 40), (119, 60, 40), (120, 60, 0)] {
             filter.update(delay, ms(seconds * 1000));

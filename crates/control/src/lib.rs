@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_of_as_many_segments_when_they_grow_and_a_circuits_of_as_many_bytes() {
+    fn a_larger_mss_keeps_the_window_in_segments_and_that_of_a_circuit_in_bytes() {
         for member in Config::members() {
             let config: Config = member.name.parse().unwrap();
             let mut controller = config.build(&start());
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sequence_of_hooks_takes_a_window_away() {
+    fn no_sequence_of_events_reduces_a_window_below_its_minimum() {
         for member in Config::members() {
             let config: Config = member.name.parse().unwrap();
             // A loss leaves at least one segment (RFC 5681, section 3.1). The exception is a controller with a parameter for the

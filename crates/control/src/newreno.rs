@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_each_round_in_slow_start() {
+    fn the_window_doubles_each_round_in_slow_start() {
         let (mut reno, mut random) = reno();
         for expected in [20, 40, 80] {
             reno.on_ack(&ack(ms(0), reno.window.cwnd), &mut random);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn without_byte_counting_an_acknowledgement_counts_once_whatever_it_covers() {
+    fn each_acknowledgement_counts_once_without_byte_counting() {
         let config = Config { byte_counting: false, ..Config::default() };
         let (mut reno, mut random) = (NewReno::new(&config, &start()), Random::stream(1, "reno"));
         for _ in 0..5 {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_one_segment_for_each_window_acknowledged_after_slow_start() {
+    fn the_window_grows_by_one_segment_per_window_after_slow_start() {
         let (mut reno, mut random) = reno();
         reno.on_enter_recovery(&loss(ms(0)));
         reno.on_exit_recovery(ms(1));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_the_threshold_counts_towards_congestion_avoidance() {
+    fn segments_beyond_the_threshold_count_towards_congestion_avoidance() {
         let (mut reno, mut random) = reno();
         reno.window.ssthresh = 12;
         // Two segments grow the window to 12, twelve of the other thirteen grow it to 13, and one is left over.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_at_a_loss_and_never_below_two_segments() {
+    fn a_loss_halves_the_window_but_not_below_two_segments() {
         let (mut reno, _) = reno();
         for expected in [5, 2, 2, 2] {
             reno.on_enter_recovery(&loss(ms(0)));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_grow_while_the_window_is_not_the_limit() {
+    fn the_window_does_not_grow_while_it_is_not_the_limit() {
         let (mut reno, mut random) = reno();
         reno.on_ack(&Ack { cwnd_limited: false, ..ack(ms(0), 10) }, &mut random);
         reno.on_ack(&Ack { may_grow: false, ..ack(ms(0), 10) }, &mut random);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn saws_between_half_the_path_and_the_whole() {
+    fn a_single_reno_flow_oscillates_between_half_of_path_and_buffer_and_the_whole() {
         // 10 Mbit/s and 40 ms hold 50 segments, the buffer holds 50, and one is being sent: a window of 102 loses one.
         let link =
             Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_on_an_ideal_path_is_as_it_was() {
+    fn the_window_on_an_ideal_path_follows_the_recorded_values() {
         let link =
             Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 25, mark: None };
         let windows = Path::new("reno", link).trace(Span::from_millis(100), 16);

@@ -74,7 +74,7 @@ mod tests {
     const MILLISECOND: Span = Span::from_millis(1);
 
     #[test]
-    fn counts_from_the_first_whatever_the_clocks_show() {
+    fn delays_are_relative_to_the_first_sample_whatever_the_clock_offsets() {
         // The peer's clock is 5,000 ahead; the delays are 20, 27 and 18 ms.
         assert_eq!(delays(MILLISECOND, &[(100, 5_120), (110, 5_137), (120, 5_138)]), [0, 7, -2]);
         // The peer's clock is far behind.
@@ -82,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_over_the_wrap_of_either_clock() {
+    fn delays_stay_correct_across_a_wrap_of_either_clock() {
         assert_eq!(delays(MILLISECOND, &[(10, u32::MAX - 1), (20, 13)]), [0, 5]);
         assert_eq!(delays(MILLISECOND, &[(u32::MAX - 4, 100), (5, 113)]), [0, 3]);
     }
 
     #[test]
-    fn ticks_may_be_coarse_or_fine() {
+    fn coarse_and_fine_ticks_give_delays_in_milliseconds() {
         // Ticks of 4 ms: in the last pair the peer's clock has advanced one tick more than ours.
         assert_eq!(delays(Span::from_millis(4), &[(2, 5), (3, 6), (3, 7)]), [0, 0, 4]);
         // Microseconds: 20,000 and 20,999 are 20 ms both.

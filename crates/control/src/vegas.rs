@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_two_to_four_segments_in_the_queue() {
+    fn the_window_holds_two_to_four_segments_in_the_queue() {
         // With a window of 50 and a base of 100 ms, 102 ms mean one segment in the queue, 104 two, 108 four, 110 five.
         for (rtt, expected) in [(102_000, 51), (104_000, 50), (108_000, 50), (110_000, 49)] {
             let (mut vegas, mut random) = vegas(50, 10);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_with_more_than_one_segment_in_the_queue_at_the_rate_that_came_back() {
+    fn slow_start_ends_with_more_than_one_queued_segment_at_the_window_of_the_measured_rate() {
         // Two samples of slow start grow the window from 50 to 52; 52 * 4 / 100 = 2 segments wait; 52 * 100 / 104 = 50, plus one.
         let (mut vegas, mut random) = vegas(50, NO_THRESHOLD);
         round(&mut vegas, &mut random, 104_000);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_are_too_few_and_reno_grows() {
+    fn two_samples_are_too_few_and_the_window_grows_as_in_reno() {
         let (mut vegas, mut random) = vegas(50, 10);
         let rtt = Span::from_millis(200);
         for acknowledged in [0, 1] {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn never_below_two_segments() {
+    fn the_window_never_falls_below_two_segments() {
         let (mut vegas, mut random) = vegas(2, 2);
         round(&mut vegas, &mut random, 1_000_000);
         assert_eq!(vegas.window.cwnd, 2);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_forgets_the_base_and_the_round_that_it_cuts_short_grows_as_reno_does() {
+    fn a_restart_resets_the_base_rtt_and_its_shortened_round_grows_as_in_reno() {
         let (mut vegas, mut random) = vegas(1, 1);
         round(&mut vegas, &mut random, 100_000);
         let idle = Span::from_secs(1);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_fills_the_link_with_a_queue_of_two_to_four() {
+    fn a_single_vegas_flow_fills_the_link_with_two_to_four_queued_segments() {
         // 20 Mbit/s and 40 ms hold 100 segments of 1000 bytes.
         let link =
             Link { rate: Rate::from_mbit_per_sec(20), rtt: Span::from_millis(40), buffer: 100, mark: None };

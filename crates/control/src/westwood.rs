@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn comes_down_by_half_while_losses_are_repaired_and_then_to_the_path() {
+    fn the_window_is_halved_during_recovery_and_then_set_to_the_estimated_bdp() {
         // 24,500 bytes in 51 ticks are 480 per tick, and 19 segments in 40 ticks.
         let mut westwood = westwood();
         westwood.on_enter_recovery(&loss(ms(60)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_keeps_the_path_as_threshold_and_doubts_the_smallest_rtt() {
+    fn a_timeout_sets_the_threshold_to_the_estimated_bdp_and_resets_the_smallest_rtt() {
         let mut westwood = westwood();
         westwood.on_timeout(&timeout(ms(100)));
         assert_eq!((westwood.window.cwnd, westwood.window.ssthresh), (1, 19));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_timeout_of_the_same_flight_changes_no_threshold() {
+    fn a_second_timeout_of_the_same_flight_keeps_the_threshold() {
         let mut westwood = westwood();
         westwood.window.ssthresh = 30;
         westwood.on_timeout(&Timeout { reduce: false, ..timeout(ms(100)) });
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn before_any_rate_is_known_a_loss_leaves_two_segments() {
+    fn a_loss_before_the_first_rate_sample_leaves_two_segments() {
         let mut westwood = Westwood::new(&Config::default(), &start());
         westwood.on_enter_recovery(&loss(ms(0)));
         westwood.on_exit_recovery(ms(1));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn grows_as_reno_does() {
+    fn the_window_grows_as_in_reno() {
         let mut westwood = westwood();
         westwood.window.ssthresh = 100;
         let mut random = Random::stream(1, "westwood");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_the_path_is_full_and_the_queue_is_empty() {
+    fn the_window_after_a_loss_fills_the_path_without_a_queue() {
         // 10 Mbit/s and 40 ms hold 50 segments. The clock of 1 ms rounds the rate down and the RTT of 40.8 ms up to 41.
         let link =
             Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 50, mark: None };

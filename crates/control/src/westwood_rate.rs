@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn later_rounds_weigh_an_eighth_twice() {
+    fn later_rounds_pass_two_filters_with_a_weight_of_an_eighth() {
         let mut rate = PathRate::new(1000, &start());
         (rate.filtered, rate.counted) = ((800, 800), Some(0));
         acknowledge(&mut rate, 51, 0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_count_a_segment_each_and_the_hole_that_fills_only_the_rest() {
+    fn duplicate_acknowledgements_count_one_segment_each_and_a_filled_hole_counts_only_the_rest() {
         let mut rate = PathRate::new(1000, &start());
         rate.counted = Some(0);
         for expected in [1_000, 2_000, 3_000] {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_predicted_acknowledgement_counts_what_it_acknowledges() {
+    fn a_predicted_acknowledgement_counts_the_bytes_that_it_acknowledges() {
         let mut rate = PathRate::new(1000, &start());
         (rate.counted, rate.ahead) = (Some(0), 3_000);
         rate.update(&Delivered { predicted: true, acknowledged: 5_000, ..delivered(ms(1), 5) });
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_rtt_is_learned_anew_when_asked_for() {
+    fn the_smallest_rtt_is_measured_again_after_a_reset() {
         let mut rate = PathRate::new(250, &start());
         let sample = |rate: &mut PathRate, millis| {
             let rtt = Some(RttSample { rtt: Span::from_millis(millis), delayed: false });

@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+    fn slow_start_stops_at_the_threshold_and_returns_the_remaining_segments() {
         let mut window = Window { ssthresh: 13, ..window_of(10) };
         assert_eq!((window.slow_start(2), window.cwnd), (0, 12));
         assert_eq!((window.slow_start(5), window.cwnd), (4, 13));
     }
 
     #[test]
-    fn additive_increase_carries_what_is_left_over() {
+    fn additive_increase_carries_the_remainder_over() {
         let mut window = window_of(10);
         window.additive_increase(10, 25);
         assert_eq!((window.cwnd, window.cwnd_cnt), (12, 5));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn idleness_halves_once_for_each_further_timeout_down_to_the_initial_window() {
+    fn idleness_halves_the_window_once_per_timeout_down_to_the_initial_window() {
         // (idle in ms, window after it) with a timeout of 300 ms.
         for (millis, expected) in [(300, 100), (301, 50), (600, 50), (601, 25), (901, 12), (1201, 10)] {
             let mut window = window_of(100);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn idleness_never_raises_a_small_window_and_remembers_three_quarters() {
+    fn idleness_never_raises_a_small_window_and_keeps_three_quarters_as_threshold() {
         let mut window = Window { ssthresh: 2, ..window_of(4) };
         window.restart(&idle(5_000));
         assert_eq!((window.cwnd, window.ssthresh), (4, 3));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_window_comes_half_way_down_to_what_was_used() {
+    fn an_unused_window_falls_half_way_to_its_used_part() {
         let unused = |used| Restart::Unused { now: ms(0), used, initial_window: 10 };
         let mut window = Window { ssthresh: 5, ..window_of(100) };
         window.restart(&unused(20));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_what_is_in_flight_and_one() {
+    fn a_timeout_reduces_the_window_to_the_flight_plus_one_segment() {
         let mut window = window_of(40);
         let in_flight = Bytes::new(3 * MSS.get());
         window.collapse(Some(20), &Timeout { in_flight, ..timeout(ms(0)) });

@@ -79,7 +79,7 @@ mod tests {
     const RATE: u64 = (1 << RATE_SHIFT) / 1_000 + 1;
 
     #[test]
-    fn what_comes_faster_than_the_rate_counts() {
+    fn segments_acknowledged_faster_than_the_rate_count_as_aggregation() {
         let mut aggregation = Aggregation::new(ms(0));
         aggregation.update(&ack(ms(20), 10), RATE, false, 100);
         // Twenty milliseconds explain ten segments, so the epoch begins with them. Ten more follow 2 ms later, of which two are
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lump_is_forgotten_after_five_to_ten_rounds() {
+    fn an_aggregate_is_forgotten_after_five_to_ten_rounds() {
         let mut aggregation = Aggregation::new(ms(0));
         aggregation.update(&ack(ms(1), 30), RATE, false, 100);
         for round in 1..=10 {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_what_the_rate_carries_in_100_ms_at_most() {
+    fn the_extra_window_is_at_most_100_ms_at_the_rate() {
         let mut aggregation = Aggregation::new(ms(0));
         aggregation.update(&ack(ms(1), 150), RATE, false, 1000);
         assert_eq!(aggregation.extra(RATE), 100);

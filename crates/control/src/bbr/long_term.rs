@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn less_loss_or_another_rate_is_none() {
+    fn intervals_with_less_loss_or_another_rate_are_no_policer() {
         let (mut long_term, mut progress) = begin();
         // 19 of 100 are less than 50/256.
         assert_eq!(intervals(&mut long_term, &mut progress, &[100, 100, 100], 19), Verdict::Unchanged);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policers_rate_is_kept_to_for_48_rounds() {
+    fn the_rate_of_the_policer_is_kept_for_48_rounds() {
         let (mut long_term, mut progress) = begin();
         intervals(&mut long_term, &mut progress, &[100, 100], 25);
         let kept =
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_that_sends_little_starts_it_over() {
+    fn an_application_limited_sample_restarts_the_detection() {
         let (mut long_term, mut progress) = begin();
         intervals(&mut long_term, &mut progress, &[100], 25);
         long_term.sample(&progress, 0, true, true, true, MSS);

@@ -29,21 +29,21 @@ fn sampled(now: u64, delivered: u32, millis: u64, prior: u64) -> Ack {
 }
 
 #[test]
-fn gains_are_the_kernels_integers() {
+fn gains_are_the_integers_of_the_kernel() {
     // 256 * 2885 / 1000 = 738.56; 256000 / 2885 = 88.7.
     assert_eq!((HIGH_GAIN, DRAIN_GAIN, WINDOW_GAIN), (739, 88, 512));
     assert_eq!(CYCLE, [320, 192, 256, 256, 256, 256, 256, 256]);
 }
 
 #[test]
-fn it_paces_one_percent_below_the_rate() {
+fn the_pacing_rate_is_one_percent_below_the_bandwidth() {
     // One segment of 1000 bytes each millisecond is a million bytes each second; 2^24 / 1000 is rounded down.
     assert_eq!(pacing_rate(SLOW, 1000, ONE), 989_987);
     assert_eq!(pacing_rate(SLOW, 1000, 2 * ONE), 1_979_974);
 }
 
 #[test]
-fn the_first_rate_is_the_initial_window_each_round_trip_times_the_high_gain() {
+fn the_first_rate_is_the_initial_window_per_round_trip_times_the_high_gain() {
     // 10 segments each 1 ms, the nominal RTT: 10 MB/s * 739 / 256 * 0.99.
     let rate = bbr().pacing_rate;
     assert!((28_570_000..28_580_000).contains(&rate), "{rate}");
@@ -64,7 +64,7 @@ fn the_first_rtt_sample_corrects_the_first_rate_but_a_lower_rate_later_does_not(
 }
 
 #[test]
-fn a_bdp_is_rounded_up_and_gets_room_for_trains() {
+fn the_target_window_is_the_bdp_rounded_up_plus_room_for_trains() {
     let mut bbr = settled();
     // 100.0 segments, and a fraction more from SLOW + 1.
     assert_eq!(bbr.bdp(SLOW + 1, ONE), 101);
@@ -92,7 +92,7 @@ fn trains_hold_a_1024th_of_a_second_and_single_segments_below_1200_kbit_per_seco
 }
 
 #[test]
-fn the_path_is_full_after_three_rounds_without_a_quarter_more() {
+fn the_path_is_full_after_three_rounds_without_growth_by_a_quarter() {
     let mut bbr = bbr();
     let mut round = |rate: u64| {
         bbr.rounds += 1;
@@ -110,7 +110,7 @@ fn the_path_is_full_after_three_rounds_without_a_quarter_more() {
 }
 
 #[test]
-fn a_rate_counts_for_ten_rounds_and_what_the_application_held_down_not_at_all() {
+fn a_rate_sample_counts_for_ten_rounds_and_a_lower_application_limited_one_not_at_all() {
     let (mut bbr, mut random) = (bbr(), Random::stream(1, "bbr"));
     bbr.on_ack(&sampled(100, 100, 100, 1), &mut random);
     assert_eq!(bbr.largest_rate(), SLOW);
@@ -143,7 +143,7 @@ fn a_cycle_begins_anywhere_but_in_its_draining_phase() {
 }
 
 #[test]
-fn recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
+fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     let (mut bbr, mut random) = (settled(), Random::stream(1, "bbr"));
     bbr.cwnd = 200;
     bbr.next_round = 1_000_000;
@@ -167,7 +167,7 @@ fn recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
 }
 
 #[test]
-fn a_timeout_leaves_what_is_in_flight_and_one() {
+fn a_timeout_reduces_the_window_to_the_flight_plus_one_segment() {
     let mut bbr = settled();
     bbr.cwnd = 200;
     bbr.on_timeout(&Timeout { in_flight: Bytes::new(3 * MSS.get()), ..timeout(ms(0)) });
@@ -175,7 +175,7 @@ fn a_timeout_leaves_what_is_in_flight_and_one() {
 }
 
 #[test]
-fn after_ten_seconds_four_segments_are_in_flight_for_200_ms_and_a_round() {
+fn probe_rtt_begins_after_ten_seconds_and_holds_four_segments_for_200_ms_and_a_round() {
     let (mut bbr, mut random) = (settled(), Random::stream(1, "bbr"));
     bbr.cwnd = 200;
     bbr.next_round = 1_000_000;
@@ -201,7 +201,7 @@ fn after_ten_seconds_four_segments_are_in_flight_for_200_ms_and_a_round() {
 }
 
 #[test]
-fn idleness_ends_no_round_and_no_rate() {
+fn sending_resumes_at_the_estimated_rate_after_idleness() {
     let mut bbr = settled();
     bbr.pacing_gain = CYCLE[0];
     bbr.on_restart(&Restart::Transmit { now: ms(5_000), idle: Span::from_secs(1), app_limited: true });
@@ -216,7 +216,7 @@ fn link(buffer: u32) -> Link {
 }
 
 #[test]
-fn on_a_clean_path_it_finds_rate_and_rtt_and_keeps_two_bdp_at_most() {
+fn bbr_finds_the_rate_and_the_rtt_of_a_clean_path_and_keeps_two_bdp_in_flight() {
     let mut path = Path::new("bbr", link(1000));
     path.trace(Span::from_secs(2), 1);
     let state = |path: &Path, name| state_of(path.controller.as_ref(), name).unwrap();
@@ -233,7 +233,7 @@ fn on_a_clean_path_it_finds_rate_and_rtt_and_keeps_two_bdp_at_most() {
 }
 
 #[test]
-fn probe_rtt_comes_every_ten_seconds() {
+fn probe_rtt_recurs_every_ten_seconds() {
     let mut path = Path::new("bbr", link(1000));
     let windows = path.trace(Span::from_millis(10), 2_600);
     let dips: Vec<usize> = (1..windows.len()).filter(|&i| windows[i] == 4 && windows[i - 1] != 4).collect();
@@ -245,7 +245,7 @@ fn probe_rtt_comes_every_ten_seconds() {
 }
 
 #[test]
-fn a_loss_rate_of_a_shallow_buffer_does_not_slow_it_down() {
+fn losses_of_a_shallow_buffer_do_not_slow_bbr_down() {
     let mut path = Path::new("bbr", link(10));
     path.trace(Span::from_secs(5), 1);
     let before = path.delivered;

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_exponential_function_to_a_ten_thousandth() {
+    fn the_table_approximates_the_exponential_function_to_a_ten_thousandth() {
         assert_eq!(negative_exponential(0), u32::MAX);
         for millionths in (0..16_000_000).step_by(997) {
             let ours = f64::from(negative_exponential(millionths)) / f64::from(u32::MAX);
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn far_out_it_is_nothing() {
+    fn large_arguments_give_zero() {
         assert_eq!(negative_exponential(1 << 24), 0);
         assert_eq!(negative_exponential(u32::MAX), 0);
     }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_is_taken_to_go_on_until_the_window_is_filled() {
+    fn the_gradient_is_extrapolated_until_the_window_is_filled() {
         let mut gradients = Gradients::new(4);
         assert!(round(&mut gradients, 40_000, 50_000).is_none());
         // 100 us a round are 400 over four rounds, also before four rounds have passed.
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_rtts_tell_where_the_smallest_do_not_rise() {
+    fn the_largest_rtts_give_the_gradient_where_the_smallest_do_not_rise() {
         let mut gradients = Gradients::new(1);
         round(&mut gradients, 40_000, 50_000);
         assert_eq!(round(&mut gradients, 40_000, 50_070).unwrap().gradient, 70);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_of_32_microseconds_shows_an_effect() {
+    fn a_fall_of_32_microseconds_counts_as_an_effect() {
         let mut gradients = Gradients::new(8);
         round(&mut gradients, 40_000, 50_000);
         assert!(!round(&mut gradients, 40_000, 49_969).unwrap().fell());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_for_the_receivers_timer_can_only_lower_the_smallest() {
+    fn a_delayed_acknowledgement_can_only_lower_the_smallest_rtt() {
         let mut gradients = Gradients::new(8);
         sample(&mut gradients, 2, 40_000);
         sample(&mut gradients, 1, 80_000);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_is_skipped_makes_no_gradient_but_is_compared_with() {
+    fn a_skipped_round_gives_no_gradient_but_is_the_reference_of_the_next() {
         let mut gradients = Gradients::new(1);
         round(&mut gradients, 40_000, 40_000);
         sample(&mut gradients, 2, 90_000);

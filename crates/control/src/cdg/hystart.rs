@@ -95,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_has_grown_by_an_eighth_ends_it_after_eight_samples() {
+    fn a_delay_that_has_grown_by_more_than_an_eighth_ends_slow_start_after_eight_samples() {
         assert_eq!(found_at(Detect::Delay, 3, 45_000), None);
         assert_eq!(found_at(Detect::Delay, 3, 45_001), Some(8));
     }
 
     #[test]
-    fn a_train_begins_anew_where_the_application_limits_sending() {
+    fn an_application_limited_acknowledgement_restarts_the_train() {
         let mut hystart = HyStart::new(Detect::AckTrain);
         hystart.found(&ack(ms(0), 1), 40_000);
         hystart.found(&Ack { cwnd_limited: false, ..ack(ms(2), 1) }, 40_000);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_rtt_nothing_is_found() {
+    fn hystart_finds_nothing_without_an_rtt() {
         let mut hystart = HyStart::new(Detect::Both);
         assert!((0..100).all(|n| !hystart.found(&ack(ms(n), 1), 0)));
     }

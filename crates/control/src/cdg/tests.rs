@@ -26,7 +26,7 @@ fn come_down(cdg: &mut Cdg) {
 }
 
 #[test]
-fn a_steep_rise_takes_three_tenths_of_the_window_and_the_shadow_remembers_it() {
+fn a_steep_rise_cuts_the_window_by_three_tenths_and_the_shadow_window_keeps_its_value() {
     let (mut cdg, mut random) = cdg(Config::default(), 100);
     round(&mut cdg, &mut random, 50_000);
     assert!(!cdg.wants_reduction());
@@ -38,7 +38,7 @@ fn a_steep_rise_takes_three_tenths_of_the_window_and_the_shadow_remembers_it() {
 }
 
 #[test]
-fn a_steady_or_falling_delay_is_never_answered() {
+fn a_steady_or_falling_delay_causes_no_back_off() {
     let (mut cdg, mut random) = cdg(Config::default(), 100);
     for n in 0..1_000 {
         round(&mut cdg, &mut random, 100_000 - n * 50);
@@ -47,7 +47,7 @@ fn a_steady_or_falling_delay_is_never_answered() {
 }
 
 #[test]
-fn a_rise_is_answered_as_likely_as_the_exponential_says() {
+fn the_probability_of_a_back_off_after_a_rise_follows_the_exponential() {
     // 2000 us a round are 16,000 over eight: 1 - exp(-16,000 * 42 / 10^6) = 0.489.
     let mut answered = 0;
     let mut random = Random::stream(2, "cdg");
@@ -62,7 +62,7 @@ fn a_rise_is_answered_as_likely_as_the_exponential_says() {
 }
 
 #[test]
-fn after_five_back_offs_without_effect_no_more_follow_until_the_delay_falls() {
+fn five_back_offs_without_effect_are_the_last_until_the_delay_falls() {
     let (mut cdg, mut random) = cdg(Config::default(), 1_000);
     // Each rise is almost certain to cause a back-off.
     let mut rtt = 50_000;
@@ -88,7 +88,7 @@ fn after_five_back_offs_without_effect_no_more_follow_until_the_delay_falls() {
 }
 
 #[test]
-fn a_loss_halves_but_not_below_half_of_the_shadow() {
+fn a_loss_halves_the_window_but_not_below_half_of_the_shadow_window() {
     let (mut first, _) = cdg(Config::default(), 100);
     first.on_enter_recovery(&loss(ms(0)));
     assert_eq!((first.window.cwnd, first.shadow), (50, 50));
@@ -109,7 +109,7 @@ fn a_loss_halves_but_not_below_half_of_the_shadow() {
 }
 
 #[test]
-fn the_shadow_grows_with_the_window_and_not_where_it_is_not_used() {
+fn the_shadow_window_grows_with_a_used_window_only() {
     let (mut cdg, mut random) = cdg(Config::default(), 10);
     cdg.shadow = 14;
     cdg.on_ack(&ack(ms(0), 10), &mut random);
@@ -119,7 +119,7 @@ fn the_shadow_grows_with_the_window_and_not_where_it_is_not_used() {
 }
 
 #[test]
-fn with_tolerance_a_loss_while_the_queue_is_not_full_is_no_congestion() {
+fn with_tolerance_a_loss_without_a_full_queue_causes_no_reduction() {
     let (mut cdg, mut random) = cdg(Config { use_tolerance: true, ..Config::default() }, 100);
     for rtt in [90_000, 50_000] {
         round(&mut cdg, &mut random, rtt);
@@ -134,7 +134,7 @@ fn with_tolerance_a_loss_while_the_queue_is_not_full_is_no_congestion() {
 }
 
 #[test]
-fn the_smallest_rising_while_the_largest_stay_is_a_full_queue() {
+fn a_rising_smallest_rtt_with_a_steady_largest_one_indicates_a_full_queue() {
     let (mut cdg, _) = cdg(Config { use_tolerance: true, ..Config::default() }, 100);
     for (min, max, expected) in [
         (64, 0, Queue::Full),
@@ -150,7 +150,7 @@ fn the_smallest_rising_while_the_largest_stay_is_a_full_queue() {
 }
 
 #[test]
-fn idleness_forgets_everything() {
+fn idleness_resets_the_gradients_and_the_shadow_window() {
     let (mut cdg, mut random) = cdg(Config::default(), 100);
     for rtt in [50_000, 50_040] {
         round(&mut cdg, &mut random, rtt);
@@ -166,7 +166,7 @@ fn idleness_forgets_everything() {
 }
 
 #[test]
-fn alone_its_queue_is_a_fraction_of_renos() {
+fn a_single_cdg_flow_keeps_the_queue_short_and_loses_nothing() {
     // 10 Mbit/s and 40 ms hold 50 segments, the buffer 100 more: Reno fills it.
     let link =
         Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 100, mark: None };
@@ -180,7 +180,7 @@ fn alone_its_queue_is_a_fraction_of_renos() {
 }
 
 #[test]
-fn backing_off_as_it_does_is_drawn_from_the_seed() {
+fn back_offs_are_drawn_from_the_seed() {
     let link =
         Link { rate: Rate::from_mbit_per_sec(10), rtt: Span::from_millis(40), buffer: 100, mark: None };
     let trace = || Path::new("cdg", link).trace(Span::from_millis(100), 100);

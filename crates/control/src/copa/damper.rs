@@ -85,7 +85,7 @@ mod tests {
     use crate::testing::{ack, ms};
 
     #[test]
-    fn the_window_goes_back_to_that_of_the_packet_and_stays_for_a_window() {
+    fn the_window_returns_to_that_of_the_acknowledged_packet_and_stays_for_a_window() {
         let mut damper = Damper::new(10.0, 1000);
         // In each step one window is sent and one is acknowledged; the windows are 20, 30 and so on.
         let at = |n: u64| {

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smallest_rtt_that_rises_by_a_packet_is_looked_at_for_a_round_trip_and_once_a_window() {
+    fn a_rise_of_the_smallest_rtt_by_a_packet_starts_a_probe_of_one_round_trip_once_a_window() {
         let (span, mut probe) = (Span::from_millis, Probe::default());
         let mut look = |millis, acknowledged, next, smallest| {
             probe.on_ack(&at(millis, acknowledged, next), span(smallest), span(800), 0.02, 12.0, 2.0);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smallest_rtt_that_rises_by_much_is_a_longer_path() {
+    fn a_large_rise_of_the_smallest_rtt_is_a_longer_path() {
         let (span, mut probe) = (Span::from_millis, Probe::default());
         for (millis, smallest) in [(0, 10), (900, 30), (1800, 30)] {
             probe.on_ack(&at(millis, millis, millis + 1), span(smallest), span(800), 0.03, 10.0, 2.0);

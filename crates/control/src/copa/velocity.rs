@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_from_the_fifth_round_trip_on_and_begins_anew_when_the_direction_changes() {
+    fn the_velocity_doubles_from_the_fifth_round_trip_on_and_resets_on_a_change_of_direction() {
         let (mut velocity, mut sent, mut cwnd) = (Velocity::new(100.0), 0, 100.0);
         let up = rounds(&mut velocity, &mut sent, &mut cwnd, 2.0, 7);
         assert_eq!(up, [1.0, 1.0, 1.0, 1.0, 2.0, 4.0, 8.0]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_a_window_that_stays_resets_it() {
+    fn the_velocity_is_bounded_and_an_unchanged_window_resets_it() {
         let (mut velocity, mut sent, mut cwnd) = (Velocity::new(100.0), 0, 100.0);
         assert_eq!(rounds(&mut velocity, &mut sent, &mut cwnd, 2.0, 20).last(), Some(&50.0));
         let mut ack = ack(ms(0), 1);

@@ -24,7 +24,7 @@ fn lose(ctcp: &mut Ctcp, seconds: std::ops::RangeInclusive<u64>, per_mille: u64)
 }
 
 #[test]
-fn the_window_is_the_circuits_from_the_first_segment_on() {
+fn the_window_is_that_of_the_circuit_from_the_first_segment_on() {
     let ctcp = Ctcp::new(&circuit(), &start());
     assert_eq!(segments(&ctcp), WINDOW);
     // The thesis's wide-area path: 4 Gbit/s and 26 ms hold 13.0 MB.
@@ -39,7 +39,7 @@ fn the_window_is_the_circuits_from_the_first_segment_on() {
 }
 
 #[test]
-fn nothing_moves_the_window() {
+fn no_acknowledgement_loss_or_timeout_changes_the_window_of_a_circuit() {
     let mut ctcp = Ctcp::new(&circuit(), &start());
     let mut random = Random::stream(1, "ctcp");
     ctcp.on_ack(&ack(ms(40), 10), &mut random);
@@ -52,7 +52,7 @@ fn nothing_moves_the_window() {
 }
 
 #[test]
-fn pacing_leaves_the_headers_their_share_of_the_rate() {
+fn the_pacing_rate_is_the_rate_of_the_circuit_without_headers() {
     let ctcp = Ctcp::new(&Config { pace: true, ..circuit() }, &start());
     // 12,500,000 * 1000 / 1066 = 11,726,078 bytes a second.
     assert_eq!(ctcp.pacing_rate(), Some(Rate::from_bits_per_sec(93_808_624)));
@@ -60,7 +60,7 @@ fn pacing_leaves_the_headers_their_share_of_the_rate() {
 }
 
 #[test]
-fn ten_lossy_seconds_in_a_row_end_the_circuit_with_half_the_window() {
+fn ten_lossy_seconds_in_a_row_cause_a_fall_back_to_htcp_with_half_the_window() {
     let mut ctcp = Ctcp::new(&circuit(), &start());
     // The first acknowledgement only begins the first second.
     lose(&mut ctcp, 0..=9, 20);
@@ -76,7 +76,7 @@ fn ten_lossy_seconds_in_a_row_end_the_circuit_with_half_the_window() {
 }
 
 #[test]
-fn one_percent_of_loss_and_bursts_of_nine_seconds_are_borne() {
+fn one_percent_of_loss_and_bursts_of_nine_seconds_cause_no_fall_back() {
     let mut ctcp = Ctcp::new(&circuit(), &start());
     lose(&mut ctcp, 0..=100, 10);
     assert_eq!(ctcp.losses.lossy, 0, "1 % is not more than 1 %");
@@ -89,14 +89,14 @@ fn one_percent_of_loss_and_bursts_of_nine_seconds_are_borne() {
 }
 
 #[test]
-fn the_thesis_never_falls_back() {
+fn circuit_tcp_never_falls_back_if_that_is_switched_off() {
     let mut ctcp = Ctcp::new(&Config { fall_back: false, ..circuit() }, &start());
     lose(&mut ctcp, 0..=30, 500);
     assert_eq!((segments(&ctcp), ctcp.recovery()), (WINDOW, Recovery::Own));
 }
 
 #[test]
-fn without_a_circuit_it_is_htcp() {
+fn circuit_tcp_without_a_circuit_is_htcp() {
     let link =
         Link { rate: Rate::from_mbit_per_sec(50), rtt: Span::from_millis(40), buffer: 100, mark: None };
     let windows = |name| Path::new(name, link).trace(Span::from_millis(100), 100);
@@ -106,7 +106,7 @@ fn without_a_circuit_it_is_htcp() {
 }
 
 #[test]
-fn it_fills_its_circuit_from_the_first_round_trip_and_loses_nothing() {
+fn circuit_tcp_fills_its_circuit_from_the_first_round_trip_on_without_loss() {
     // 100 Mbit/s and 40 ms hold 500 segments here, where headers do not count: 130 % are 650, of which 150 wait.
     let rate = Rate::from_mbit_per_sec(100);
     let link = Link { rate, rtt: Span::from_millis(40), buffer: 150, mark: None };

@@ -54,7 +54,7 @@ fn cube_roots_are_exact_for_small_cubes() {
 }
 
 #[test]
-fn cube_roots_err_by_a_fifth_of_a_percent_on_average() {
+fn cube_roots_have_an_average_error_below_a_fifth_of_a_percent() {
     let mut random = Random::stream(3, "roots");
     let (mut sum, mut worst, samples) = (0.0, 0.0f64, 100_000);
     for _ in 0..samples {
@@ -70,7 +70,7 @@ fn cube_roots_err_by_a_fifth_of_a_percent_on_average() {
 }
 
 #[test]
-fn a_loss_leaves_seven_tenths() {
+fn a_loss_reduces_the_window_to_seven_tenths() {
     // 1000 * 717 / 1024 = 700.2.
     let cubic = after_loss(&Config::default(), 1000);
     assert_eq!((cubic.window.cwnd, cubic.window.ssthresh), (700, 700));
@@ -106,7 +106,7 @@ fn growth_is_concave_up_to_the_last_maximum_and_convex_after_it() {
 }
 
 #[test]
-fn at_a_small_window_it_grows_as_reno_with_the_same_average_would() {
+fn a_small_window_grows_as_that_of_reno_with_the_same_average() {
     // From 14 on, 0.53 segments each round (RFC 9438, section 4.3: 3 (1 - 0.7) / (1 + 0.7)) for 100 rounds in a second give 67;
     // the window is one or two segments behind.
     let rtt = Span::from_millis(10);
@@ -118,7 +118,7 @@ fn at_a_small_window_it_grows_as_reno_with_the_same_average_would() {
 }
 
 #[test]
-fn a_flow_that_loses_ground_gives_up_more() {
+fn fast_convergence_lowers_the_maximum_after_a_loss_below_the_last_one() {
     let maximum_after = |config: &Config| {
         let mut cubic = after_loss(config, 1000);
         cubic.window.cwnd = 900;
@@ -142,7 +142,7 @@ fn undo_restores_the_window_and_the_threshold() {
 }
 
 #[test]
-fn a_timeout_forgets_the_curve_and_an_unknown_path_is_probed_by_a_twentieth_each_round() {
+fn a_timeout_resets_the_curve_and_an_unknown_path_is_probed_by_a_twentieth_per_round() {
     let mut cubic = after_loss(&unfriendly(), 1000);
     cubic.on_timeout(&timeout(ms(0)));
     assert_eq!((cubic.window.cwnd, cubic.window.ssthresh), (1, 490));
@@ -192,7 +192,7 @@ fn hystart_does_nothing_below_its_low_window() {
 }
 
 #[test]
-fn the_window_on_an_ideal_path_is_as_it_was() {
+fn the_window_on_an_ideal_path_follows_the_recorded_values() {
     // HyStart ends slow start at 480; growth is 5 % each round up to the first loss at 657. The cubic curves follow, the second with
     // a plateau of 533, 0.85 of the 627 segments that path and buffer hold.
     let windows = Path::new("cubic", link()).trace(Span::from_secs(1), 20);

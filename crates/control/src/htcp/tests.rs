@@ -19,7 +19,7 @@ fn sample(htcp: &mut Htcp, now: u64, segments: u32, rtt: u64) {
 }
 
 #[test]
-fn growth_is_renos_for_a_second_and_then_quadratic_in_time() {
+fn growth_is_that_of_reno_for_a_second_and_then_quadratic_in_time() {
     // With a beta of a half, alpha is the factor itself: 1 + 10 * 1 + (1/2)^2 -> 1 + (2500 + 62) / 250 = 11 after 2 s;
     // 1 + (10 * 1000 + 500 * 500 / 250) / 250 = 45 after 5 s.
     for (millis, expected) in [(0, 1), (1000, 1), (2000, 11), (5000, 45)] {
@@ -30,7 +30,7 @@ fn growth_is_renos_for_a_second_and_then_quadratic_in_time() {
 }
 
 #[test]
-fn a_short_round_trip_grows_less_each_round_and_a_long_one_more() {
+fn alpha_per_round_is_smaller_for_a_short_round_trip_and_larger_for_a_long_one() {
     // 40 ms are 10 ticks: scale = 2000 / 100 = 20 eighths, and 45 * 8 / 20 = 18. 200 ms are 50 ticks: 4 eighths, and 45 * 8 / 4 =
     // 90. 4 ms are limited to 80 eighths: 4; 1 s is limited to 4 eighths.
     for (rtt, expected) in [(40, 18), (200, 90), (4, 4), (1000, 90)] {
@@ -42,7 +42,7 @@ fn a_short_round_trip_grows_less_each_round_and_a_long_one_more() {
 }
 
 #[test]
-fn what_is_left_is_the_ratio_of_the_round_trips_between_a_half_and_four_fifths() {
+fn beta_is_the_ratio_of_the_round_trips_between_a_half_and_four_fifths() {
     // In ticks: 10 / 16 = 80 / 128; 10 / 30 is below a half, 10 / 11 above 0.8.
     for (max, expected) in [(64, 80), (120, 64), (44, 102)] {
         let mut htcp = htcp();
@@ -54,7 +54,7 @@ fn what_is_left_is_the_ratio_of_the_round_trips_between_a_half_and_four_fifths()
 }
 
 #[test]
-fn the_first_congestion_halves_and_the_second_uses_the_ratio() {
+fn the_first_congestion_halves_the_window_and_the_second_uses_the_ratio() {
     let mut htcp = htcp();
     htcp.window.cwnd = 128;
     (htcp.min_rtt, htcp.max_rtt) = (10, 16);
@@ -67,7 +67,7 @@ fn the_first_congestion_halves_and_the_second_uses_the_ratio() {
 }
 
 #[test]
-fn a_throughput_that_has_changed_by_more_than_a_fifth_halves() {
+fn beta_is_a_half_after_a_change_of_the_throughput_by_more_than_a_fifth() {
     for (now, expected) in [(1000, 85), (1200, 85), (1201, 64), (800, 85), (799, 64)] {
         let mut htcp = htcp();
         htcp.mode_switch = true;
@@ -79,7 +79,7 @@ fn a_throughput_that_has_changed_by_more_than_a_fifth_halves() {
 }
 
 #[test]
-fn throughput_is_measured_once_a_window_and_round_trip() {
+fn throughput_is_measured_once_per_window_and_round_trip() {
     let mut htcp = htcp();
     htcp.window.cwnd = 20;
     sample(&mut htcp, 40, 10, 40);
@@ -96,7 +96,7 @@ fn throughput_is_measured_once_a_window_and_round_trip() {
 }
 
 #[test]
-fn an_outlier_does_not_stretch_the_largest_round_trip() {
+fn an_outlier_does_not_raise_the_largest_round_trip() {
     let mut htcp = htcp();
     for rtt in [40, 100, 60, 80] {
         sample(&mut htcp, 0, 1, rtt);
@@ -117,7 +117,7 @@ fn the_window_grows_by_alpha_each_window() {
 }
 
 #[test]
-fn time_counts_from_the_end_of_congestion_and_an_undo_takes_that_back() {
+fn growth_time_counts_from_the_end_of_congestion_and_an_undo_reverts_that() {
     let mut random = Random::stream(1, "htcp");
     let mut kept = htcp();
     kept.on_enter_recovery(&loss(ms(1000)));
@@ -141,7 +141,7 @@ fn a_timeout_leaves_one_segment_and_beta_as_threshold() {
 }
 
 #[test]
-fn alone_it_comes_down_by_less_where_the_buffer_is_small() {
+fn a_single_htcp_flow_keeps_the_link_full_behind_a_small_buffer() {
     // 50 Mbit/s and 100 ms hold 625 segments. A full buffer of 156 makes the round trip 125 ms: 0.8 of 781 remain, which is just the
     // BDP, and the link is never idle.
     let link =

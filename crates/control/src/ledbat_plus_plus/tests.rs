@@ -22,7 +22,7 @@ fn acknowledge(ledbat: &mut LedbatPlusPlus, random: &mut Random, now: u64, segme
 }
 
 #[test]
-fn the_shorter_the_path_the_slower_it_grows() {
+fn growth_is_slower_on_shorter_paths() {
     // ceil(120 / 7.5) = 16, the largest factor; ceil(120 / 50) = 3; from 120 ms on growth is Reno's.
     for (base, slower) in [(1, 16), (8, 15), (50, 3), (60, 2), (119, 2), (120, 1), (350, 1)] {
         assert_eq!(ledbat(10, base, 0).0.slower(), slower, "{base} ms");
@@ -30,7 +30,7 @@ fn the_shorter_the_path_the_slower_it_grows() {
 }
 
 #[test]
-fn up_to_the_target_it_adds_a_segment_each_so_many_windows() {
+fn the_window_grows_by_one_segment_per_gain_windows_up_to_the_target() {
     for (base, delay, windows) in [(50, 0, 3), (50, 60, 3), (200, 30, 1)] {
         let (mut ledbat, mut random) = ledbat(10, base, delay);
         for _ in 0..windows * 10 - 1 {
@@ -43,7 +43,7 @@ fn up_to_the_target_it_adds_a_segment_each_so_many_windows() {
 }
 
 #[test]
-fn beyond_it_the_share_that_is_over_is_cut_once_a_window_and_half_at_most() {
+fn a_delay_above_the_target_cuts_the_window_once_per_window_by_the_excess_and_at_most_by_half() {
     // At 75 ms the excess is a quarter of the target: 100 / 4, less a third of a segment of growth, is a cut by 24.
     for (delay, left) in [(60, 100), (75, 76), (90, 51), (150, 50), (1_000, 50)] {
         let (mut ledbat, mut random) = ledbat(100, 50, delay);
@@ -60,7 +60,7 @@ fn beyond_it_the_share_that_is_over_is_cut_once_a_window_and_half_at_most() {
 }
 
 #[test]
-fn begins_with_two_segments_and_grows_by_the_gain() {
+fn slow_start_begins_with_two_segments_and_grows_by_the_gain() {
     let mut ledbat = LedbatPlusPlus::new(&Config::default(), &start());
     let mut random = Random::stream(1, "ledbat");
     assert_eq!((ledbat.window.cwnd, ledbat.window.ssthresh), (2, NO_THRESHOLD));
@@ -71,7 +71,7 @@ fn begins_with_two_segments_and_grows_by_the_gain() {
 }
 
 #[test]
-fn the_first_slow_start_ends_at_three_quarters_of_the_target_and_others_at_the_target() {
+fn the_first_slow_start_ends_at_three_quarters_of_the_target_and_later_ones_at_the_target() {
     for (slowdown, delay, ends) in [
         (Slowdown::NotYet, 45, false),
         (Slowdown::NotYet, 46, true),
@@ -87,7 +87,7 @@ fn the_first_slow_start_ends_at_three_quarters_of_the_target_and_others_at_the_t
 }
 
 #[test]
-fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_times_what_it_took() {
+fn a_slowdown_holds_two_segments_for_two_round_trips_and_recurs_after_nine_times_its_duration() {
     let (mut ledbat, mut random) = ledbat(20, 120, 0);
     ledbat.config.slowdowns = true;
     // Slow start has ended: the first slowdown comes two round trips later.
@@ -108,7 +108,7 @@ fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_
 }
 
 #[test]
-fn a_loss_while_the_window_is_held_halves_what_it_comes_back_to() {
+fn a_loss_during_a_slowdown_halves_the_window_to_which_it_returns() {
     let (mut ledbat, mut random) = ledbat(40, 120, 0);
     ledbat.slowdown = Slowdown::Due(ms(10));
     acknowledge(&mut ledbat, &mut random, 10, 1, 120);
@@ -120,7 +120,7 @@ fn a_loss_while_the_window_is_held_halves_what_it_comes_back_to() {
 }
 
 #[test]
-fn alone_its_queue_is_the_target_at_most_and_empty_now_and_then() {
+fn a_single_ledbat_plus_plus_flow_holds_the_target_and_drains_the_queue_in_slowdowns() {
     // 10 Mbit/s and 50 ms hold 62 segments, a queue of 60 ms holds 75, and one is being sent. The excess is seen a round trip late.
     let link = Link { rate: Rate::from_mbit_per_sec(10), rtt: millis(50), buffer: 400, mark: None };
     let mut path = Path::new("ledbat++", link);

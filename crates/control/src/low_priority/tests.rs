@@ -29,7 +29,7 @@ fn arrive(cc: &mut LowPriority, ack: &Ack, random: &mut Random) {
 }
 
 #[test]
-fn the_peers_rate_is_guessed_from_steps_of_both_clocks_and_falls_more_easily_than_it_rises() {
+fn the_tick_rate_of_the_peer_is_estimated_from_steps_of_both_clocks() {
     let mut delay = Absolute::default();
     let mut rates = Vec::new();
     // The first sample sets the reference; then 10 ticks against 10, 5 against 4 (1250), 999 against 1000, 2 against 1 (2000).
@@ -42,7 +42,7 @@ fn the_peers_rate_is_guessed_from_steps_of_both_clocks_and_falls_more_easily_tha
 }
 
 #[test]
-fn a_peer_that_seems_to_tick_1001_times_a_second_has_ticks_of_nothing() {
+fn a_peer_with_an_estimated_rate_above_1000_hz_yields_delays_that_wrap() {
     let mut delay = Absolute::default();
     delay.sample(&stamps(70_100, 50, 50));
     delay.sample(&stamps(70_110, 60, 60));
@@ -66,7 +66,7 @@ fn a_peer_that_seems_to_tick_1001_times_a_second_has_ticks_of_nothing() {
 }
 
 #[test]
-fn the_range_leaves_the_largest_delay_out_and_begins_anew_with_a_reduction() {
+fn the_range_excludes_the_largest_delay_and_restarts_with_a_reduction() {
     let mut delay = Absolute::default();
     for (peer, own) in [(1_100, 1_000), (1_200, 1_100)] {
         delay.sample(&stamps(peer, own, own));
@@ -84,7 +84,7 @@ fn the_range_leaves_the_largest_delay_out_and_begins_anew_with_a_reduction() {
 }
 
 #[test]
-fn a_first_sign_halves_and_another_within_three_round_trips_leaves_one_segment() {
+fn a_first_sign_halves_the_window_and_another_within_three_round_trips_leaves_one_segment() {
     let mut cc = low_priority(Reading::Kernel, 40);
     let Delay::Kernel(delay) = &mut cc.delay else { panic!("the kernel's") };
     // The range is 100 to 200 ms, its 15 % are at 115 ms, and the average is 150 ms.
@@ -109,7 +109,7 @@ fn a_first_sign_halves_and_another_within_three_round_trips_leaves_one_segment()
 }
 
 #[test]
-fn while_losses_are_repaired_the_window_is_prrs() {
+fn a_sign_during_loss_recovery_leaves_the_window_to_prr() {
     let mut cc = low_priority(Reading::Kernel, 40);
     let Delay::Kernel(delay) = &mut cc.delay else { panic!("the kernel's") };
     delay.set_for_test(1000, 150, (100, 200));
@@ -121,7 +121,7 @@ fn while_losses_are_repaired_the_window_is_prrs() {
 }
 
 #[test]
-fn an_acknowledgement_without_a_new_rtt_or_timestamps_tells_no_delay() {
+fn an_acknowledgement_without_a_new_rtt_or_timestamps_gives_no_delay_sample() {
     let mut cc = low_priority(Reading::Kernel, 40);
     let mut random = Random::stream(1, "lp");
     arrive(&mut cc, &Ack { rtt: None, ..stamped(stamps(70_000, 50, 100)) }, &mut random);
@@ -142,7 +142,7 @@ fn ranged(cwnd: u32) -> LowPriority {
 }
 
 #[test]
-fn by_the_article_signs_count_once_a_round_trip_and_increase_is_additive() {
+fn a_sign_counts_once_per_round_trip_by_the_article() {
     let mut cc = ranged(40);
     let mut random = Random::stream(1, "lp");
     // A sample of 100 has a weight of 1/8: the average is 12.5 after the first and 23.4 after the second.
@@ -159,7 +159,7 @@ fn by_the_article_signs_count_once_a_round_trip_and_increase_is_additive() {
 }
 
 #[test]
-fn by_the_article_slow_start_looks_for_the_range_until_a_loss() {
+fn slow_start_measures_the_range_by_the_article() {
     let mut cc = low_priority(Reading::Paper, 10);
     let mut random = Random::stream(1, "lp");
     for now in 1_000..1_010 {
@@ -181,7 +181,7 @@ fn delays_of_a_few_milliseconds_are_compared_in_fractions() {
 }
 
 #[test]
-fn alone_by_the_article_it_keeps_most_of_the_link() {
+fn a_single_tcp_lp_flow_keeps_most_of_the_link_by_the_article() {
     // The window is halved at 15 % of a queue of two BDP: it moves between 0.65 and 1.3 BDP, and below one the link is not full.
     let link = Link { rate: Rate::from_mbit_per_sec(8), rtt: Span::from_millis(50), buffer: 100, mark: None };
     let config = Config { reading: Reading::Paper, ..Config::default() };
@@ -194,7 +194,7 @@ fn alone_by_the_article_it_keeps_most_of_the_link() {
 }
 
 #[test]
-fn a_sample_is_needed() {
+fn an_rtt_sample_without_timestamps_gives_no_delay_sample() {
     // An RTT sample without timestamps is no delay sample.
     let mut cc = low_priority(Reading::Kernel, 40);
     let rtt = Some(RttSample { rtt: Span::from_millis(50), delayed: false });

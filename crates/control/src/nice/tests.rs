@@ -37,7 +37,7 @@ fn wait(nice: &mut Nice, count: u32) {
 }
 
 #[test]
-fn keeps_one_to_three_segments_in_the_queue() {
+fn the_window_holds_one_to_three_segments_in_the_queue() {
     // With a window of 50 and a base of 50 ms, each millisecond more means a segment in the queue.
     for (rtt, expected) in [(50_500, 51), (51_000, 50), (53_000, 50), (54_000, 49)] {
         let mut nice = nice(Reading::Listing, 50);
@@ -47,7 +47,7 @@ fn keeps_one_to_three_segments_in_the_queue() {
 }
 
 #[test]
-fn an_rtt_a_fifth_up_the_way_to_twice_the_smallest_is_a_sign() {
+fn an_rtt_above_a_fifth_of_the_way_to_twice_the_smallest_is_a_sign() {
     // 80 % of 50 ms and 20 % of 100 ms are 60 ms.
     let mut nice = nice(Reading::Listing, 50);
     for (rtt, expected) in [(60_000, 0), (60_001, 1)] {
@@ -57,7 +57,7 @@ fn an_rtt_a_fifth_up_the_way_to_twice_the_smallest_is_a_sign() {
 }
 
 #[test]
-fn more_signs_than_half_the_window_halve_it() {
+fn signs_for_more_than_half_of_the_window_halve_it() {
     // Five signs are half of ten, six are more. 55 ms are no sign; one segment of ten waits at 55 ms.
     for (signs, expected) in [(5, 10), (6, 5)] {
         let mut nice = nice(Reading::Listing, 10);
@@ -69,7 +69,7 @@ fn more_signs_than_half_the_window_halve_it() {
 }
 
 #[test]
-fn a_halving_leaves_the_threshold_by_the_listing_and_takes_it_along_by_the_article() {
+fn a_halving_keeps_the_slow_start_threshold_by_the_listing_and_lowers_it_by_the_article() {
     for (reading, ssthresh) in [(Reading::Listing, 40), (Reading::Paper, 20)] {
         let mut nice = nice(reading, 40);
         nice.window.ssthresh = 40;
@@ -79,7 +79,7 @@ fn a_halving_leaves_the_threshold_by_the_listing_and_takes_it_along_by_the_artic
 }
 
 #[test]
-fn in_eight_bits_300_signs_are_44() {
+fn a_counter_of_eight_bits_wraps_at_256_signs() {
     for (counter_bits, expected) in [(CounterBits::Eight, 299), (CounterBits::ThirtyTwo, 150)] {
         let mut nice = nice(Reading::Listing, 300);
         nice.config.counter_bits = counter_bits;
@@ -89,7 +89,7 @@ fn in_eight_bits_300_signs_are_44() {
 }
 
 #[test]
-fn the_largest_rtt_is_forgotten_with_the_round_by_the_listing_and_kept_by_the_article() {
+fn the_largest_rtt_is_reset_each_round_by_the_listing_and_kept_by_the_article() {
     // After one RTT of 300 ms, a fifth of the range is at 100 ms: 70 ms are no longer a sign.
     for (reading, expected) in [(Reading::Listing, 10), (Reading::Paper, 0)] {
         let mut nice = nice(reading, 50);
@@ -100,7 +100,7 @@ fn the_largest_rtt_is_forgotten_with_the_round_by_the_listing_and_kept_by_the_ar
 }
 
 #[test]
-fn by_the_listing_two_segments_wait_for_8_32_and_96_round_trips() {
+fn a_window_of_two_segments_waits_8_32_and_96_round_trips_by_the_listing() {
     let mut nice = nice(Reading::Listing, 2);
     let mut waits = Vec::new();
     for _ in 0..4 {
@@ -113,7 +113,7 @@ fn by_the_listing_two_segments_wait_for_8_32_and_96_round_trips() {
 }
 
 #[test]
-fn by_the_listing_a_queue_without_signs_adds_two_round_trips_and_none_takes_two_off() {
+fn a_queue_without_signs_lengthens_the_wait_and_an_empty_one_shortens_it_by_the_listing() {
     let mut nice = nice(Reading::Listing, 2);
     nice.config.threshold = 100;
     nice.fwnd = 8;
@@ -125,7 +125,7 @@ fn by_the_listing_a_queue_without_signs_adds_two_round_trips_and_none_takes_two_
 }
 
 #[test]
-fn each_pair_that_comes_back_takes_two_round_trips_off_the_wait() {
+fn each_acknowledged_pair_shortens_the_wait_by_two_round_trips() {
     let mut nice = nice(Reading::Listing, 2);
     nice.fwnd = 8;
     let mut waits = Vec::new();
@@ -140,7 +140,7 @@ fn each_pair_that_comes_back_takes_two_round_trips_off_the_wait() {
 }
 
 #[test]
-fn by_the_article_the_window_is_halved_down_to_one_in_48_and_one_segment_more_ends_it() {
+fn the_window_is_halved_down_to_a_48th_of_a_segment_and_recovers_to_one_by_the_article() {
     let mut nice = nice(Reading::Paper, 4);
     let mut windows = Vec::new();
     for _ in 0..8 {
@@ -154,7 +154,7 @@ fn by_the_article_the_window_is_halved_down_to_one_in_48_and_one_segment_more_en
 }
 
 #[test]
-fn beyond_losses_it_is_reno_and_begins_a_round_anew_after_them() {
+fn a_loss_halves_the_window_as_in_reno_and_a_new_round_follows_recovery() {
     let mut nice = nice(Reading::Listing, 40);
     nice.on_enter_recovery(&loss(ms(0)));
     assert_eq!((nice.window.cwnd, nice.window.ssthresh), (20, 20));
@@ -166,7 +166,7 @@ fn beyond_losses_it_is_reno_and_begins_a_round_anew_after_them() {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow_with_too_few_samples() {
+fn an_unused_window_with_too_few_samples_does_not_grow() {
     let mut nice = nice(Reading::Listing, 10);
     let idle = Ack { cwnd_limited: false, next_sequence: 10, acknowledged: 10, ..ack(ms(0), 10) };
     nice.on_ack(&idle, &mut random());
@@ -183,7 +183,7 @@ fn slow_start_ends_with_more_than_one_segment_in_the_queue() {
 }
 
 #[test]
-fn sending_from_idleness_forgets_the_smallest_rtt_by_the_listing_only() {
+fn a_restart_after_idleness_resets_the_smallest_rtt_by_the_listing_only() {
     for (reading, base) in [(Reading::Listing, u64::MAX), (Reading::Paper, 50_000)] {
         let mut nice = nice(reading, 10);
         nice.on_restart(&Restart::Transmit { now: ms(0), idle: Span::from_secs(1), app_limited: false });
@@ -201,14 +201,14 @@ fn alone(reading: Reading) -> Path {
 }
 
 #[test]
-fn by_the_article_it_fills_the_link_alone_with_a_queue_of_one_to_three() {
+fn a_single_nice_flow_fills_the_link_with_a_short_queue_by_the_article() {
     for window in alone(Reading::Paper).trace(Span::from_millis(500), 10) {
         assert!((51..=55).contains(&window), "{window}");
     }
 }
 
 #[test]
-fn by_the_listing_slow_start_undoes_each_halving_and_the_window_swings() {
+fn slow_start_reverts_each_halving_and_the_window_oscillates_by_the_listing() {
     let windows = alone(Reading::Listing).trace(Span::from_millis(10), 1_000);
     let (least, most) = (*windows.iter().min().unwrap(), *windows.iter().max().unwrap());
     assert!(least < 45 && most > 60, "{least} to {most}");

@@ -17,7 +17,7 @@ fn segments(prague: &Prague) -> f64 {
 }
 
 #[test]
-fn a_window_of_unmarked_segments_adds_one_and_marked_ones_add_nothing() {
+fn a_window_of_unmarked_segments_adds_one_segment_and_marked_ones_add_nothing() {
     let (mut plain, mut random) = (prague(100, unscaled()), Random::stream(1, "prague"));
     for _ in 0..100 {
         plain.on_ack(&ack(ms(0), 1), &mut random);
@@ -34,7 +34,7 @@ fn a_window_of_unmarked_segments_adds_one_and_marked_ones_add_nothing() {
 }
 
 #[test]
-fn marks_take_half_of_alpha_and_the_whole_segments_follow_one_by_one() {
+fn marks_reduce_the_window_by_half_of_alpha_one_segment_per_acknowledgement() {
     let mut random = Random::stream(1, "prague");
     let mut prague = prague(100, unscaled());
     // An eighth of all segments is marked: alpha / 2 of 100 segments is 6.25.
@@ -68,7 +68,7 @@ fn alpha_is_smoothed_once_a_round_and_keeps_its_remainder() {
 }
 
 #[test]
-fn a_short_round_trip_grows_by_the_square_of_its_ratio_to_the_target() {
+fn the_increase_of_a_short_round_trip_is_the_square_of_its_ratio_to_the_target() {
     let increase = |config: Config, rtt: Span| {
         let mut prague = prague(100, config);
         (prague.rounds, prague.srtt) = (500, Some(rtt));
@@ -90,7 +90,7 @@ fn a_short_round_trip_grows_by_the_square_of_its_ratio_to_the_target() {
 }
 
 #[test]
-fn young_flows_are_not_scaled_and_old_ones_reduce_once_a_target() {
+fn young_flows_are_not_scaled_and_old_ones_reduce_once_per_target_rtt() {
     let mut young = prague(100, Config::default());
     (young.srtt, young.alpha) = (Some(Span::from_millis(5)), ONE << SHIFT_G);
     young.update_increase();
@@ -107,7 +107,7 @@ fn young_flows_are_not_scaled_and_old_ones_reduce_once_a_target() {
 }
 
 #[test]
-fn a_loss_takes_half_and_an_undo_brings_it_back() {
+fn a_loss_halves_the_window_and_an_undo_restores_it() {
     let mut random = Random::stream(1, "prague");
     let mut prague = prague(100, unscaled());
     prague.on_enter_recovery(&loss(ms(0)));
@@ -120,7 +120,7 @@ fn a_loss_takes_half_and_an_undo_brings_it_back() {
 }
 
 #[test]
-fn a_loss_while_the_window_comes_down_for_marks_takes_half_of_what_is_left() {
+fn a_loss_during_a_reduction_for_marks_halves_the_reduced_window() {
     let mut random = Random::stream(1, "prague");
     let mut prague = prague(100, unscaled());
     prague.on_enter_recovery(&mark(ms(0)));
@@ -133,7 +133,7 @@ fn a_loss_while_the_window_comes_down_for_marks_takes_half_of_what_is_left() {
 }
 
 #[test]
-fn an_undo_brings_the_threshold_back_too() {
+fn an_undo_restores_the_threshold_to_three_quarters_of_the_window() {
     let mut prague = prague(100, unscaled());
     prague.ssthresh = 20;
     prague.on_timeout(&timeout(ms(0)));
@@ -144,7 +144,7 @@ fn an_undo_brings_the_threshold_back_too() {
 }
 
 #[test]
-fn a_timeout_begins_slow_start_towards_half() {
+fn a_timeout_begins_slow_start_up_to_half_of_the_window() {
     let mut prague = prague(100, unscaled());
     prague.on_timeout(&timeout(ms(0)));
     assert_eq!((prague.cwnd, prague.ssthresh), (1, 50));
@@ -156,7 +156,7 @@ fn a_timeout_begins_slow_start_towards_half() {
 }
 
 #[test]
-fn it_paces_whole_packets_at_the_window_each_round_trip_and_twice_that_early_in_slow_start() {
+fn the_pacing_rate_is_one_window_of_whole_packets_per_round_trip_and_twice_that_in_early_slow_start() {
     let mut prague = prague(100, unscaled());
     prague.srtt = Some(Span::from_millis(100));
     prague.pace();
@@ -168,14 +168,14 @@ fn it_paces_whole_packets_at_the_window_each_round_trip_and_twice_that_early_in_
 }
 
 #[test]
-fn it_sends_ect_1_and_counts_on_accurate_feedback() {
+fn prague_sends_ect_1_and_requires_accurate_feedback() {
     let prague = prague(10, Config::default());
     assert_eq!((prague.codepoint(), prague.feedback()), (Codepoint::Ect1, Feedback::Accurate));
     assert_eq!(prague.recovery(), Recovery::Own);
 }
 
 #[test]
-fn alone_behind_a_step_it_fills_the_link_and_keeps_the_queue_at_the_threshold() {
+fn a_single_prague_flow_behind_a_step_fills_the_link_with_a_queue_at_the_threshold() {
     // 100 Mbit/s and 10 ms hold 125 segments; the step is at 12, about 1 ms.
     let link =
         Link { rate: Rate::from_mbit_per_sec(100), rtt: Span::from_millis(10), buffer: 1000, mark: Some(12) };

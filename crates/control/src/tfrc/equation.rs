@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_equation_gives_the_values_worked_out_by_hand() {
+    fn the_equation_matches_values_computed_by_hand() {
         // Packet size, round trip in ms, p and bytes per second.
         for (size, rtt, p, expected) in [
             (1460.0, 50, 0.005, 483_963.0),

@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_filled_in_part_is_lost_in_two_parts() {
+    fn a_partly_filled_gap_is_lost_in_two_parts() {
         // 13 arrives late; 11 and 12 then have three later packets, and 14 has them once 17 arrives.
         let arrivals = [(10, 0), (15, 50), (16, 60), (13, 65), (17, 70)];
         assert_eq!(lost(&arrivals), [(11, 2, 21), (14, 1, 57)]);
     }
 
     #[test]
-    fn a_number_is_new_once() {
+    fn each_sequence_number_is_new_only_once() {
         let mut gaps = Gaps::default();
         for (number, new) in [(5, true), (7, true), (7, false), (6, true), (6, false), (5, false), (4, false)]
         {
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_number_arrives_or_is_lost_and_never_twice(
+        fn each_sequence_number_arrives_or_is_lost_exactly_once(
             steps in prop::collection::vec((0u64..4, any::<bool>()), 10..300), seed in any::<u64>(),
         ) {
             // Numbers with gaps, neighbours swapped here and there, then 16 in order to close every gap.

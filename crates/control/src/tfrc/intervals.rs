@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_intervals_give_their_inverse() {
+    fn the_loss_event_rate_of_equal_intervals_is_their_inverse() {
         assert!((mean(&regular(50, true)) - 50.0).abs() < 1e-9);
         assert_eq!(WEIGHTS.iter().sum::<f64>(), 6.0);
         assert_eq!(LossIntervals::new(true).loss_event_rate(), None);

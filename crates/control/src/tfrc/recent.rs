@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_that_of_the_cycle_worked_out_apart() {
+    fn the_rate_matches_separately_computed_values_of_the_cycle() {
         // Round trip in ms, p and bytes per second, with packets of 1,500 bytes: windows above and below four packets.
         for (rtt, p, expected) in [
             (50, 0.001, 1_132_113.0),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_falls_with_the_loss_event_rate_to_nothing() {
+    fn the_rate_decreases_with_the_loss_event_rate_to_zero() {
         let rate = |p| recent_throughput(1500.0, Span::from_millis(50), p);
         assert!((1..1000).all(|n| rate(f64::from(n + 1) / 1000.0) < rate(f64::from(n) / 1000.0)));
         assert_eq!(rate(1.0), 0.0);

@@ -31,7 +31,7 @@ fn acknowledge(lp: &mut WestwoodLp) {
 }
 
 #[test]
-fn one_segment_may_wait_of_three_where_the_delay_has_doubled() {
+fn the_threshold_is_half_of_its_maximum_where_the_delay_has_doubled() {
     // 3 * (1 - 40 / 80) = 1.5, and in integers 3 * 50 / 100 = 1. 20 segments of 1000 bytes are 19 of 1012.
     for (reading, cwnd, expected) in [
         (Reading::Paper, 21, 21),
@@ -48,7 +48,7 @@ fn one_segment_may_wait_of_three_where_the_delay_has_doubled() {
 }
 
 #[test]
-fn without_a_sign_a_window_below_the_path_is_raised_to_it() {
+fn the_listing_raises_a_window_below_the_estimated_bdp_to_it() {
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 10);
     acknowledge(&mut listing);
     assert_eq!(listing.window.cwnd, 20);
@@ -58,7 +58,7 @@ fn without_a_sign_a_window_below_the_path_is_raised_to_it() {
 }
 
 #[test]
-fn the_nearer_the_delay_is_to_that_of_losses_the_fewer_may_wait() {
+fn the_threshold_falls_as_the_delay_nears_that_of_losses() {
     let mut lp = filled(Reading::Paper, Threshold::Of2006, 21);
     // The delay at losses is 100 ms: 3 * (1 - 80 / 100) * (1 - 40 / 80) = 0.3.
     lp.delay_loss = 4 * 100;
@@ -72,7 +72,7 @@ fn the_nearer_the_delay_is_to_that_of_losses_the_fewer_may_wait() {
 }
 
 #[test]
-fn beyond_the_delay_of_losses_the_listing_never_comes_down_and_the_paper_always_does() {
+fn above_the_delay_of_losses_the_listing_never_reduces_and_the_paper_always_does() {
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 90);
     // 100 - 4 * 80 * 100 / 240 = -33, which is above four thousand million in unsigned numbers.
     listing.delay_loss = 4 * 60;
@@ -85,7 +85,7 @@ fn beyond_the_delay_of_losses_the_listing_never_comes_down_and_the_paper_always_
 }
 
 #[test]
-fn the_first_timeout_of_the_listing_leaves_a_quarter_of_its_delay() {
+fn the_average_delay_of_losses_begins_at_a_quarter_of_the_first_by_the_listing() {
     // The average begins at 1, not at 0: 1 + 80 is stored, which means 20 ms.
     let mut listing = filled(Reading::Listing, Threshold::Of2006, 20);
     listing.on_timeout(&timeout(ms(60)));
@@ -100,7 +100,7 @@ fn the_first_timeout_of_the_listing_leaves_a_quarter_of_its_delay() {
 }
 
 #[test]
-fn the_formula_of_2004_takes_the_mean_and_an_empty_queue_lets_any_number_wait() {
+fn the_formula_of_2004_uses_the_mean_rtt_and_an_empty_queue_causes_no_reduction() {
     let mut lp = filled(Reading::Paper, Threshold::Of2004, 22);
     // Five samples with a smallest RTT of 40 ms and a mean of 48: 3 * (1 - 40 / 48) is a half; delta adds 0.0002.
     assert_eq!(lp.delays.pair(Threshold::Of2004, false), Some((40, 48)));
@@ -115,7 +115,7 @@ fn the_formula_of_2004_takes_the_mean_and_an_empty_queue_lets_any_number_wait() 
 }
 
 #[test]
-fn the_listing_learns_delays_only_from_what_is_not_predicted() {
+fn the_listing_samples_delays_only_from_acknowledgements_that_are_not_predicted() {
     for (reading, expected) in [(Reading::Listing, (0, 0)), (Reading::Paper, (40, 90))] {
         let mut lp = lp(reading, Threshold::Of2006);
         for rtt in [40, 90] {
@@ -126,7 +126,7 @@ fn the_listing_learns_delays_only_from_what_is_not_predicted() {
 }
 
 #[test]
-fn in_slow_start_only_the_listing_comes_down_and_not_the_first_time() {
+fn only_the_listing_reduces_in_slow_start_and_not_without_averages() {
     for (reading, min_avg, expected) in
         [(Reading::Listing, 0, 0), (Reading::Listing, 160, 1), (Reading::Paper, 160, 0)]
     {
@@ -139,7 +139,7 @@ fn in_slow_start_only_the_listing_comes_down_and_not_the_first_time() {
 }
 
 #[test]
-fn averages_weigh_a_quarter() {
+fn averages_give_a_new_sample_a_quarter_of_the_weight() {
     // 4 * 40; then 160 + 80 - 40 = 200, which means 50.
     assert_eq!(average(40, 0), 160);
     assert_eq!(average(80, 160), 200);
@@ -158,14 +158,14 @@ fn alone(threshold: Threshold, hz: u32) -> Vec<u64> {
 }
 
 #[test]
-fn alone_it_fills_the_link_and_leaves_a_queue_of_a_few_segments() {
+fn a_single_westwood_lp_flow_fills_the_link_with_a_queue_of_a_few_segments() {
     assert!(alone(Threshold::Of2004, 1000).iter().all(|window| (47..=58).contains(window)));
     // A clock of 4 ms rounds the RTT of 40.8 ms up to 44: the estimated BDP is four segments larger.
     assert!(alone(Threshold::Of2006, 250).iter().all(|window| (47..=62).contains(window)));
 }
 
 #[test]
-fn the_formula_of_2006_holds_a_window_below_the_path_where_the_clock_is_fine() {
+fn the_formula_of_2006_keeps_the_window_below_the_bdp_with_a_fine_clock() {
     // The measured rate is the window's own and lags behind its growth; without a queue the threshold is almost zero.
     assert!(alone(Threshold::Of2006, 1000).iter().all(|window| *window < 30));
 }

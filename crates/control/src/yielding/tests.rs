@@ -54,7 +54,7 @@ fn the_target_is_a_share_of_the_range_of_delays() {
 }
 
 #[test]
-fn a_steep_rise_is_cross_traffic_and_lets_the_next_cut_be_larger() {
+fn a_steep_rise_counts_as_cross_traffic_and_makes_the_next_cut_larger() {
     // 44 ms are 4 ms above an average of 40, more than twice the average rise of 1 ms. The factor falls from three to two, which only
     // cross-traffic allows.
     let mut cc = yielding(Reading::Listing);
@@ -90,7 +90,7 @@ fn rising_delay_makes_the_next_cut_larger_and_falling_delay_smaller() {
 }
 
 #[test]
-fn below_the_target_it_grows_as_reno_and_above_it_each_acknowledgement_cuts() {
+fn the_window_grows_as_in_reno_below_the_target_and_each_acknowledgement_cuts_it_above() {
     let mut cc = ranged(Reading::Listing, 64);
     // 10 ms are 6 above the smallest delay, below the target of 15: one segment for each window.
     for _ in 0..64 {
@@ -107,7 +107,7 @@ fn below_the_target_it_grows_as_reno_and_above_it_each_acknowledgement_cuts() {
 }
 
 #[test]
-fn by_the_listing_flat_delay_above_the_target_holds_the_window_and_by_the_text_it_keeps_cutting() {
+fn a_flat_delay_above_the_target_holds_the_window_by_the_listing_and_cuts_it_by_the_text() {
     let flat = |reading| {
         let mut cc = ranged(reading, 64);
         (cc.prev_delay, cc.delay_trend) = (400, 1);
@@ -126,7 +126,7 @@ fn by_the_listing_flat_delay_above_the_target_holds_the_window_and_by_the_text_i
 }
 
 #[test]
-fn the_listing_learns_the_largest_delay_only_while_it_does_not_decide() {
+fn the_listing_updates_the_largest_delay_only_while_the_window_may_not_grow() {
     let mut cc = ranged(Reading::Listing, 64);
     cc.on_ack(&stamped(ack(ms(0), 1), 200), &mut random());
     assert_eq!(cc.delay_smax, 840, "the first sample after a decision is the smallest");
@@ -140,7 +140,7 @@ fn the_listing_learns_the_largest_delay_only_while_it_does_not_decide() {
 }
 
 #[test]
-fn by_the_text_there_is_one_decision_each_round_trip() {
+fn one_decision_is_made_per_round_trip_by_the_text() {
     let mut cc = ranged(Reading::Paper, 64);
     for (acknowledged, expected) in [(10, 65), (20, 65), (100, 65), (101, 66)] {
         let ack = Ack { acknowledged, next_sequence: acknowledged + 90, ..ack(ms(0), 1) };
@@ -150,7 +150,7 @@ fn by_the_text_there_is_one_decision_each_round_trip() {
 }
 
 #[test]
-fn a_delay_that_is_not_above_the_first_leaves_the_last_one() {
+fn a_delay_not_above_the_first_one_keeps_the_previous_value() {
     let mut cc = ranged(Reading::Listing, 64);
     cc.on_ack(&stamped(ack(ms(0), 1), 10), &mut random());
     cc.on_ack(&stamped(ack(ms(0), 1), 0), &mut random());
@@ -158,7 +158,7 @@ fn a_delay_that_is_not_above_the_first_leaves_the_last_one() {
 }
 
 #[test]
-fn a_window_cut_below_the_threshold_comes_back_by_slow_start() {
+fn a_window_cut_below_the_threshold_recovers_by_slow_start() {
     let mut cc = ranged(Reading::Listing, 100);
     cc.on_enter_recovery(&loss(ms(0)));
     cc.on_exit_recovery(ms(1));
@@ -172,7 +172,7 @@ fn a_window_cut_below_the_threshold_comes_back_by_slow_start() {
 }
 
 #[test]
-fn alone_it_fills_the_link_by_either_reading() {
+fn a_single_yield_flow_fills_the_link_by_either_reading() {
     // 8 Mbit/s and 50 ms hold 50 segments; the buffer holds twice that, as in the thesis.
     for reading in [Reading::Listing, Reading::Paper] {
         let link =
@@ -190,7 +190,7 @@ fn alone_it_fills_the_link_by_either_reading() {
 }
 
 #[test]
-fn a_held_back_acknowledgement_takes_from_a_window_of_32_what_a_round_trip_adds() {
+fn a_delayed_acknowledgement_cuts_a_window_of_32_by_the_growth_of_a_round_trip() {
     // With a range of 4 to 31 ms the target is 4. A window of 32 that does not fill the link leaves as a burst. When it has grown to
     // 33, the pairs are acknowledged at once and the odd segment when the next burst comes, 13 ms later: the window is cut by 1/32,
     // one segment, and the next round trip adds one.
