@@ -208,7 +208,7 @@ fn believed(path: &Path) -> Result<Vec<(u64, Circuit)>, StoreError> {
 }
 
 #[test]
-fn a_torn_file_is_refused_and_left_as_it_is() {
+fn a_truncated_file_is_refused_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("circuits.sqlite");
     let bytes = sound(&path);

@@ -99,7 +99,7 @@ fn nothing_remains() {
 }
 
 #[test]
-fn every_control_can_be_loaded_and_nothing_of_it_remains() {
+fn every_control_is_loaded_and_removed_with_its_last_holder() {
     let Some(_alone) = permitted() else { return };
     for _ in 0..times() {
         let held: Vec<_> =

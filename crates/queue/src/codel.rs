@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_come_after_an_interval_and_then_by_the_inverse_square_root() {
+    fn signals_begin_after_one_interval_and_follow_the_inverse_square_root() {
         // Above the target from 5 ms on, so first after 105 ms; then 100 / sqrt(1), 100 / sqrt(2) = 70.7, 57.7, 50, 44.7 ms
         // later: at 205, 275.7, 333.4, 383.4 and 428.2 ms, or the departure after that.
         for ecn in [Ecn::Ect0, Ecn::NotEct] {

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_committed_bucket_covers_is_green_then_what_the_excess_bucket_covers_yellow() {
+    fn packets_within_the_committed_bucket_are_green_and_those_within_the_excess_bucket_yellow() {
         // 8 Mbit/s fill a packet's 1000 bytes in a millisecond. Two, then three packets are covered.
         let text = r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "excess_burst": "3 kB" }"#;
         assert_eq!(police(text, &[0; 7]), (vec![0, 1, 2, 3, 4], [2.0, 3.0, 2.0]));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_excess_bucket_fills_only_with_what_the_committed_one_has_no_room_for() {
+    fn the_excess_bucket_fills_only_with_tokens_that_overflow_the_committed_one() {
         let text = r#"{ "rate": "8 Mbit/s", "burst": "2 kB", "excess_burst": "3 kB" }"#;
         // Both buckets are empty at 0 ms; after 3 ms two of three tokens are in the committed bucket and one in the excess
         // bucket.

@@ -97,7 +97,7 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
 }
 
 #[test]
-fn lost_acknowledgements_cost_nothing() {
+fn lost_acknowledgements_cause_no_retransmission() {
     let lost = Script { drop: (20..60).step_by(2).collect(), ..Script::default() };
     let rate = Some(Rate::from_mbit_per_sec(10));
     let mut pair = Pair::new(config("newreno"), RTT, rate, Script::default(), lost);

@@ -87,7 +87,7 @@ fn a_minimum_rto_of_one_second_is_respected() {
 }
 
 #[test]
-fn lost_acknowledgements_cost_nothing() {
+fn lost_acknowledgements_cause_no_retransmission() {
     let lost = Script { drop: (20..60).step_by(2).collect(), ..Script::default() };
     let (info, _) = transfer(Script::default(), lost);
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (0, 0, 0));

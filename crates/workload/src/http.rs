@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_asks_once_and_closes() {
+    fn a_client_sends_one_request_and_closes() {
         let mut http = Http { size: Bytes::new(5000) };
         let [request, header] = http.heads();
         assert_eq!((request.len(), header.len()), (34, 81));

@@ -90,7 +90,7 @@ mod tests {
     use crate::checks::UDP_HEADERS;
 
     #[test]
-    fn a_client_asks_thinks_and_asks_again() {
+    fn a_client_sends_a_request_thinks_and_sends_the_next() {
         let config = Config { think: Span::from_millis(20), think_times: Times::Fixed, ..Config::default() };
         let mut requests = config.build(None, UDP_HEADERS, Random::stream(1, "test"));
         let exchange = Action::Exchange { request: Bytes::new(400), response: Bytes::new(30_000) };
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_think_asks_at_once() {
+    fn a_client_without_think_time_sends_the_next_request_at_once() {
         let mut requests = Config { think: Span::ZERO, ..Config::default() }.build(
             None,
             UDP_HEADERS,

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_sizes_come_as_often_as_their_weights_say() {
+    fn listed_sizes_are_drawn_in_proportion_to_their_weights() {
         let sizes: Sizes =
             serde_json::from_str(r#"[{ "size": "1 kB", "weight": 3 }, { "size": "9 kB", "weight": 1 }]"#)
                 .unwrap();

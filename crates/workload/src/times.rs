@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_times_draw_nothing() {
+    fn fixed_times_draw_no_random_number() {
         let (mut used, mut other) = (Random::stream(3, "test"), Random::stream(3, "test"));
         assert_eq!(Times::Fixed.draw(Span::from_millis(7), &mut used), Span::from_millis(7));
         assert_eq!(used.bits(), other.bits());

@@ -175,7 +175,7 @@ fn a_schedule_begins_and_ends_a_trace() {
 }
 
 #[test]
-fn an_outage_holds_the_queue_and_sends_nothing_new() {
+fn an_outage_starts_no_transmission_and_holds_the_queue() {
     let config = link(|link| link.outages = vec![outage(8, 20)]);
     let (seen, mut fabric) = saturate(&config, 3, Time::NEVER);
     // 6 ms each; the second was begun at 6 ms and is finished, the third waits for the end of the outage at 28 ms.
@@ -186,7 +186,7 @@ fn an_outage_holds_the_queue_and_sends_nothing_new() {
 }
 
 #[test]
-fn a_packet_that_comes_in_an_outage_waits_for_its_end() {
+fn a_packet_that_arrives_in_an_outage_waits_for_its_end() {
     let config = link(|link| {
         link.outages = vec![outage(1, 2), outage(10, 10)];
     });
@@ -365,7 +365,7 @@ fn jitter_keeps_the_order_unless_it_may_reorder() {
 }
 
 #[test]
-fn impairments_come_and_go_with_the_schedule() {
+fn impairments_begin_and_end_with_the_schedule() {
     let at = |ms| Span::from_millis(ms);
     let config = link(|link| {
         link.schedule = vec![

@@ -29,7 +29,7 @@ fn a_shaper_spaces_packets_and_the_link_is_busy_only_while_it_sends() {
 }
 
 #[test]
-fn a_shaper_that_is_changed_holds_packets_back_by_its_new_rate() {
+fn a_reconfigured_shaper_spaces_packets_by_its_new_rate() {
     let faster = serde_json::json!({ "kind": "tbf", "rate": "4 Mbit/s", "burst": "1500 B", "limit": "1 MB", "overhead": "0 B" });
     let change = change_of_queue(3, faster);
     let (seen, _) = burst(&shaped(shaper(), |link| link.schedule = vec![change]), 3);

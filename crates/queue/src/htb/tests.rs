@@ -125,7 +125,7 @@ fn the_borrowing_class_with_the_lowest_priority_number_is_served_first() {
 }
 
 #[test]
-fn packets_of_no_class_go_first_and_unshaped() {
+fn packets_of_no_class_are_sent_first_and_unshaped() {
     let mut htb = build(FAMILY);
     put(&mut htb, 0, 5, Time::ZERO);
     put(&mut htb, 7, 3, Time::ZERO);
@@ -241,7 +241,7 @@ fn a_schedule_cannot_change_a_parent_an_inner_queue_or_the_kind_of_queue() {
 }
 
 #[test]
-fn a_leaf_that_becomes_a_parent_lends_and_is_a_leaf_again_when_its_last_child_goes() {
+fn a_leaf_becomes_an_inner_class_with_its_first_child_and_a_leaf_again_without_its_last() {
     let mut htb = build(LEAF);
     let mut fate = TestFate::default();
     put(&mut htb, 3, 2, Time::ZERO);

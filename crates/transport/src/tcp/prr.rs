@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn below_the_threshold_it_sends_what_was_delivered_and_one_more_on_progress() {
+    fn below_the_threshold_prr_adds_the_delivered_segments_and_one_more_on_progress() {
         let mut prr = Prr::default();
         prr.begin(20);
         prr.on_sent();

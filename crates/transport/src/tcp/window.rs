@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_segments_open_the_window_to_what_the_buffer_holds() {
+    fn the_first_segments_open_the_window_in_the_steps_of_linux() {
         // As advertised by Linux 6.18 after each of the first segments, in units of 128.
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loss_the_rate_doubles_each_round_trip_up_to_twice_what_is_received() {
+    fn without_loss_the_rate_doubles_each_round_trip_up_to_twice_the_receive_rate() {
         let mut sender = busy();
         report(&mut sender, 100, 100, 0, 0.0);
         sender.sent(1, true, ms(150));

@@ -122,7 +122,7 @@ fn acknowledgements_without_reports_do_not_keep_the_rate() {
 }
 
 #[test]
-fn no_report_takes_a_flow_above_its_own_maximum() {
+fn no_report_raises_a_flow_above_its_maximum_rate() {
     let mut sites = rudp(2, r#", "max_rate": "1 Mbit/s""#, 0.001);
     sites.stays_below(Rate::from_mbit_per_sec(1));
 }

@@ -54,7 +54,7 @@ fn acknowledgements_without_reports_do_not_keep_the_rate() {
 }
 
 #[test]
-fn no_report_takes_a_connection_above_its_own_maximum() {
+fn no_report_raises_a_connection_above_its_maximum_rate() {
     let transport = sliq("", r#", "max_rate": "1 Mbit/s""#);
     Sites::new(&[transport.clone(), transport], "", 0.001).stays_below(Rate::from_mbit_per_sec(1));
 }

@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_field_multiplies_as_worked_out_by_hand() {
+    fn products_in_the_field_match_values_computed_by_hand() {
         // x^7 times x is x^8, which is x^4 + x^3 + x^2 + 1.
         assert_eq!(times(0x80, 2), 0x1d);
         // (x + 1)(x + 1) is x^2 + 1: the cross terms cancel.
