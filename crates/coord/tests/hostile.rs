@@ -37,7 +37,7 @@ fn packets_of_no_configured_application_pass_unchanged() {
 }
 
 #[test]
-fn each_address_and_port_of_a_packet_must_be_the_applications() {
+fn a_packet_with_one_foreign_address_or_port_belongs_to_no_application() {
     let mut ap = point(1, "");
     let elsewhere = "10.3.0.2".parse().unwrap();
     let right = tuple(1, 2);
@@ -151,7 +151,7 @@ fn the_datapath_flag_is_required_from_the_path_and_refused_from_endpoints() {
 }
 
 #[test]
-fn an_endpoint_takes_no_probe_for_reports() {
+fn an_endpoint_does_not_read_the_words_of_a_probe_as_reports() {
     let cell = Family::Rtt.cell(Statistic::Latest);
     let identity = Identity { application: 1, flow: 2, protocol: 7, key: None, epoch: 1 };
     let mut endpoint = Endpoint::new(identity, Version::One, &[cell]);
