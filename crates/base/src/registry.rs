@@ -126,7 +126,7 @@ macro_rules! registry {
                         _ => Err(D::Error::missing_field("kind")),
                     },
                     _ => Err(D::Error::custom(format!(
-                        "a {} is its name, or a table with `kind` and its parameters", $what
+                        "expected the {} by name, or a table with its `kind` and parameters", $what
                     ))),
                 }
             }
@@ -166,7 +166,7 @@ pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Sche
         forms.push(form);
     }
     let mut schema = Map::new();
-    let description = format!("A {what}: its name, or a table of kind and parameters.");
+    let description = format!("The {what}: its name, or a table of kind and parameters.");
     schema.insert("description".into(), description.into());
     schema.insert("anyOf".into(), Value::Array(forms));
     schema.into()

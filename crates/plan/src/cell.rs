@@ -159,7 +159,7 @@ impl Cell {
         let jitter = self.timing.host_jitter;
         let attached = network::attach(&mut self.network, hosts, (name, host), &ways, &pairs, jitter);
         let Some(pairs) = attached else {
-            let message = "groups that share a host send from the same router, over ways that do not contradict each other";
+            let message = "groups that share a host must send from the same router, over paths that do not contradict each other";
             reader.wrong(&["traffic", name, "host"], message, "give the group a host of its own");
             return;
         };
@@ -364,7 +364,7 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         Some(EcnChoice::As(codepoint)) => (true, codepoint),
     };
     if !ecn && traffic.feedback.is_some() {
-        let message = "the group tells of no marks, since it has no ECN";
+        let message = "the group has no marks to report, since it has no ECN";
         reader.wrong(&["traffic", name, "feedback"], message, "write ecn = true beside it, or remove it");
     }
     let settings = Settings {

@@ -44,27 +44,27 @@ pub(crate) fn check<'a>(
         ("flows that arrive at random have connections of their own".to_owned(), "remove `connection`")
     } else if has_host || group.pairs.len() != 1 {
         (
-            format!("the connection `{name}` is between one pair of hosts of its own"),
+            format!("the connection `{name}` needs one pair of hosts of its own"),
             "remove `host`, and give one `rtt`",
         )
     } else if differs(|a, b| a.pairs[0].rtt == b.pairs[0].rtt && a.ip == b.ip) {
         (
-            format!("the connection `{name}` has another `rtt` or `ip` in a group before"),
+            format!("the connection `{name}` has a different `rtt` or `ip` in another group"),
             "write the same in both",
         )
     } else if differs(|a, b| a.settings == b.settings)
         || first.is_some_and(|first| second(first) != second(group))
     {
-        (format!("the connection `{name}` has other controllers in a group before"), "write the same in both")
+        (format!("the connection `{name}` has other controllers in another group"), "write the same in both")
     } else if first.is_some_and(|first| coordination(first) != coordination(group)) {
         (
-            format!("the connection `{name}` has another `coordination` in a group before"),
+            format!("the connection `{name}` has a different `coordination` in another group"),
             "write the same in both",
         )
     } else if streams > MOST_STREAMS as u64 {
         (
-            format!("the connection `{name}` has {streams} streams, and may have {MOST_STREAMS}"),
-            "take fewer flows",
+            format!("the connection `{name}` has {streams} streams, but can have at most {MOST_STREAMS}"),
+            "write fewer flows",
         )
     } else {
         return;

@@ -96,7 +96,7 @@ impl serde::de::Error for Fault {
 
     fn unknown_variant(name: &str, names: &'static [&'static str]) -> Fault {
         let help = suggest(name, names.iter().copied());
-        Fault { help: Some(help), ..Fault::custom(format!("\"{name}\" is none of its values")) }
+        Fault { help: Some(help), ..Fault::custom(format!("\"{name}\" is not one of its values")) }
     }
 
     fn unknown_field(key: &str, keys: &'static [&'static str]) -> Fault {
@@ -237,8 +237,9 @@ impl Diagnostics {
         }
         match self.0.len().saturating_sub(MOST_SHOWN) {
             0 => {}
-            more => text
-                .push_str(&format!("  ... and {more} more like these; mend some, and the next are shown\n")),
+            more => text.push_str(&format!(
+                "  ... and {more} more such errors; after corrections the next are shown\n"
+            )),
         }
         text
     }
@@ -365,7 +366,7 @@ pub fn suggest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone
     }
     match listed(names).as_str() {
         "" => "remove it".into(),
-        all => format!("there is {all}"),
+        all => format!("known names: {all}"),
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn directions(
         }
         (Some(_), Some(_)) => {
             let at = [path, &["delay"]].concat();
-            reader.wrong(&at, "both rtt and delay say how long the way is", "remove one of the two");
+            reader.wrong(&at, "rtt and delay both set the link's delay", "remove one of the two");
             [Some(Span::ZERO); 2]
         }
     };
@@ -87,7 +87,7 @@ pub(crate) fn directions(
     for (side, (name, way)) in names.into_iter().zip(["down", "up"]).enumerate() {
         for (key, missing) in [("rate", rates[side].is_none()), ("delay", delays[side].is_none())] {
             if missing {
-                let message = format!("`{key}` says nothing of the direction {way}");
+                let message = format!("`{key}` has no value for the direction {way}");
                 let help = format!("add {way} = .., or give one value for both");
                 reader.wrong(&[path, &[key]].concat(), message, help);
             }

@@ -121,7 +121,7 @@ fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
             }
             if let Some(other) = seen.insert(name, list) {
                 let message = match other == list {
-                    true => format!("`{name}` stands twice among the {list}"),
+                    true => format!("`{name}` is listed twice among the {list}"),
                     false => format!("`{name}` is both a router and a host"),
                 };
                 reader.wrong(&["graph", list], message, "name each node once");
@@ -163,7 +163,7 @@ fn drawing(
     }
     if ends.one_way && link.rtt.is_some() {
         let help = "write delay = \"10 ms\" instead";
-        reader.wrong(&at("rtt"), "a link that leads one way has no round trip", help);
+        reader.wrong(&at("rtt"), "a one-way link has no round trip", help);
     }
     if ends.one_way {
         one_way_only(reader, &path);
@@ -182,7 +182,7 @@ fn one_way_only(reader: &mut Reader<'_>, path: &[&str]) {
         let up = [path, &[key.as_str(), "up"]].concat();
         if reader.has(&up) {
             let help = format!("remove it, and write {key} = .. without a direction");
-            reader.wrong(&up, "a link that leads one way has no direction up", help);
+            reader.wrong(&up, "a one-way link has no direction up", help);
         }
     }
 }

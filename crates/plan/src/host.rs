@@ -108,7 +108,7 @@ impl Hosts {
         let hosts: Vec<&str> = groups.iter().filter_map(|(_, traffic)| traffic.host.as_deref()).collect();
         for name in self.cards.keys().filter(|name| !hosts.contains(&name.as_str())) {
             let help = match hosts[..] {
-                [] => format!("write host = \"{name}\" in the traffic groups that send by it"),
+                [] => format!("write host = \"{name}\" in the traffic groups that send through it"),
                 _ => suggest(name, hosts.iter().copied()),
             };
             reader.wrong(&["nic", name], format!("no traffic group has the host `{name}`"), help);
@@ -131,13 +131,13 @@ impl Hosts {
         for (group, traffic) in groups {
             if self.count(group) > 1 {
                 let message = format!("`{group}-1` would be a flow of the group `{group}` and a host");
-                reader.wrong(&["nic", group, "hosts"], message, "call the hosts otherwise than the group");
+                reader.wrong(&["nic", group, "hosts"], message, "give the hosts a name of their own");
             }
             let Some(host) = &traffic.host else { continue };
             let is = |what: String| (format!("`{host}` is {what}"), "choose another name".to_owned());
             let own = || {
                 let own = host.ends_with("-sender") || host.ends_with("-receiver");
-                own.then(|| is("what a group's own host is called".into()))
+                own.then(|| is("a name of a group's own host".into()))
             };
             let node = || {
                 let node = network.nodes.iter().find(|node| self.is_one_of(host, &node.name))?;
@@ -163,7 +163,7 @@ fn cards(reader: &mut Reader<'_>) -> BTreeMap<String, Nic> {
     let Some(table) = cards.as_table() else {
         reader.wrong(
             &["nic"],
-            "a card has a name",
+            "a card needs the name of its host",
             "write [nic.NAME], and host = \"NAME\" in a traffic group",
         );
         return BTreeMap::new();

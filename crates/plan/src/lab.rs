@@ -385,7 +385,7 @@ fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Resul
         let path = if runs > size::MOST_RUNS { "run" } else { "traffic" };
         let message = format!("the tree has {runs} runs with {flows} flows in all");
         let help = format!(
-            "a tree may have {} runs and {} flows: take values, repeats or flows out",
+            "a tree may have {} runs and {} flows: remove values, repeats or flows",
             size::MOST_RUNS,
             size::MOST_FLOWS
         );

@@ -54,7 +54,7 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
         && sample >= SHORTEST_SAMPLE
         && duration.as_nanos() / sample.as_nanos() > MOST_PERIODS
     {
-        let message = format!("{duration} in periods of {sample} are more than any report can show");
+        let message = format!("a run of {duration} has too many sample periods of {sample} for a report");
         let help = format!("write a longer period: at most {MOST_PERIODS} fit into a run");
         reader.wrong(&["run", "sample"], message, help);
     }
@@ -77,7 +77,7 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
 /// Checks a delay of any kind.
 pub(crate) fn delay(reader: &mut Reader<'_>, path: &[&str], delay: Span) {
     if delay > LONGEST_DELAY {
-        reader.wrong(path, format!("{delay} is longer than any delay here may be"), "write at most 1 h");
+        reader.wrong(path, format!("a delay of {delay} is too long"), "write at most 1 h");
     }
 }
 
@@ -85,11 +85,11 @@ pub(crate) fn rate(reader: &mut Reader<'_>, path: &[&str], rate: Rate) {
     if rate.bits_per_sec() == 0 {
         reader.wrong(
             path,
-            "a rate of nothing sends nothing",
-            "write a rate above 0 bit/s; `outage` says when a link sends nothing",
+            "a link at 0 bit/s sends nothing",
+            "write a rate above 0 bit/s; `outage` gives the times in which a link sends nothing",
         );
     } else if rate > FASTEST {
-        reader.wrong(path, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s");
+        reader.wrong(path, format!("a rate of {rate} is too high"), "write at most 1000 Gbit/s");
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
         if link.overhead > LARGEST_OVERHEAD {
             reader.wrong(
                 path,
-                format!("{} for each packet is more than the packet", link.overhead),
+                format!("an overhead of {} is too large for a packet", link.overhead),
                 "an Ethernet header is 14 B",
             );
         }
@@ -142,7 +142,7 @@ fn script(reader: &mut Reader<'_>, path: &[&str], packets: &[u64]) {
         );
     }
     if let Some(pair) = packets.windows(2).find(|pair| pair[0] == pair[1]) {
-        reader.wrong(path, format!("packet {} is named twice", pair[0]), "name each packet once");
+        reader.wrong(path, format!("packet {} is listed twice", pair[0]), "list each packet once");
     }
 }
 
@@ -206,7 +206,7 @@ fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
         if outage.length.is_zero() {
             reader.wrong(
                 path,
-                format!("the outage at {} lasts no time", outage.at),
+                format!("the outage at {} has no length", outage.at),
                 "write for = \"2 s\", or remove it",
             );
         }
@@ -266,7 +266,7 @@ fn queue(reader: &mut Reader<'_>, path: &[&str], queue: &weir_queue::Config, mtu
         Some(Limit::Bdp(factor)) if factor > 1000.0 => {
             reader.wrong(
                 &path,
-                format!("a queue of {factor} bdp is beyond all measure"),
+                format!("a queue of {factor} bdp is longer than allowed"),
                 "write at most 1000 bdp",
             );
         }
@@ -308,7 +308,7 @@ pub(crate) fn traffic(reader: &mut Reader<'_>, name: &str, traffic: &Traffic, ti
     }
     let listed = traffic.listed();
     if let Some(given) = traffic.flows.filter(|given| (1..listed).contains(given)) {
-        let message = format!("the group has {given} flows, and a list or range of it names {listed}");
+        let message = format!("the group has {given} flows, but one of its lists or ranges needs {listed}");
         let help = format!("write flows = {listed} or more, or leave `flows` out");
         reader.wrong(&at("flows"), message, help);
     }
@@ -357,21 +357,21 @@ pub(crate) fn transport(
             Role::Command => Some(format!("the command of `{workload}` opens connections of its own")),
             _ if given.carries(datagrams) => None,
             _ if datagrams => {
-                Some(format!("the workload {workload} sends datagrams, and {} carries streams", given.name()))
+                Some(format!("the workload {workload} sends datagrams, but {} carries streams", given.name()))
             }
             _ => Some(format!(
-                "the workload {workload} writes streams, and {} carries datagrams",
+                "the workload {workload} writes streams, but {} carries datagrams",
                 given.name()
             )),
         };
         if let Some(message) = fault {
-            reader.wrong(&at("transport"), message, "remove it: what fits is the default");
+            reader.wrong(&at("transport"), message, "remove it: the default fits the workload");
         }
     }
     let keys = transport.as_ref().map_or(&[][..], Config::keys);
     let coordinated = matches!(&transport, Some(Config::Sliq(sliq)) if sliq.coordination.is_some());
     let reported =
-        |key| format!("`{key}` means nothing beside `coordination`: aggregation points report the rate");
+        |key| format!("`{key}` has no effect beside `coordination`: aggregation points report the rate");
     for key in ["second", "fast_start"].into_iter().filter(|_| coordinated) {
         let path = ["traffic", name, "transport", key];
         if reader.has(&path) {
@@ -385,9 +385,9 @@ pub(crate) fn transport(
         let message = match &transport {
             Some(_) if coordinated && key == "cc" => reported(key),
             Some(transport) => {
-                format!("`{key}` means nothing to {}, which carries the group's data", transport.name())
+                format!("`{key}` has no effect on {}, which carries the group's data", transport.name())
             }
-            None => format!("`{key}` means nothing to a command, which opens connections of its own"),
+            None => format!("`{key}` has no effect on a command, which opens connections of its own"),
         };
         let help = if key == "ecn" {
             "remove it; the workload has its own: { kind = \"udp\", ecn = \"ect1\" }"
@@ -411,7 +411,7 @@ pub(crate) fn receivers(
     if to_station && !matches!(role, Role::Echo(_)) {
         let help = "write workload = \"ping\", or a router or host in `to`";
         let message =
-            format!("the station in `to` answers echo requests and takes nothing of `{}`", workload.name());
+            format!("the station in `to` answers echo requests only, and `{}` sends none", workload.name());
         reader.wrong(&["traffic", name, "to"], message, help);
     }
     if role == Role::Command && pairs > 1 {

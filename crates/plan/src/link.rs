@@ -105,7 +105,7 @@ fn checked(jitter: Jitter) -> Result<Jitters, String> {
     let longest =
         [jitter.up_to, jitter.mean, jitter.deviation].into_iter().flatten().max().unwrap_or_default();
     if longest > LONGEST_DELAY {
-        return Err(format!("{longest} is longer than any delay here may be; write at most 1 h"));
+        return Err(format!("a delay of {longest} is too long; write at most 1 h"));
     }
     match jitter.distribution {
         Distribution::Uniform if jitter.mean.is_some() || jitter.deviation.is_some() => {
@@ -155,20 +155,20 @@ impl Bursts {
         match (mean, burst, p, r) {
             (Some(Probability(mean)), Some(burst), None, None) if h.is_none() && k.is_none() => {
                 if !(1.0..=1e9).contains(&burst) {
-                    return Err(format!("a burst of {burst} packets is none; write a number from 1 on"));
+                    return Err(format!("a burst cannot have {burst} packets; write 1 or more"));
                 }
                 let most = 100.0 * burst / (burst + 1.0);
                 let chain = GilbertElliott::with_mean(mean, burst);
                 chain.map(|chain| Losses(Loss::Bursts(chain))).ok_or_else(|| {
                     let mean = 100.0 * mean;
-                    format!("{mean} % cannot be lost in bursts of {burst}, since a packet passes between two; write at most {most:.1} %, or longer bursts")
+                    format!("{mean} % cannot be lost in bursts of {burst}, since a packet passes between two bursts; write at most {most:.1} %, or longer bursts")
                 })
             }
             (None, None, Some(Probability(p)), Some(Probability(r))) => {
                 let of = |probability: Option<Probability>, default| probability.map_or(default, |Probability(p)| p);
                 Ok(Losses(Loss::Bursts(GilbertElliott { p, r, h: of(h, 0.0), k: of(k, 1.0) })))
             }
-            (Some(_), None, None, None) => Err("`mean` says how much is lost, and not how long a burst is; write burst = 5, or loss = \"1 %\"".into()),
+            (Some(_), None, None, None) => Err("`mean` gives the share of lost packets, but not the length of a burst; write burst = 5, or loss = \"1 %\"".into()),
             _ => Err(format!("loss in bursts has a mean and a burst, or p and r; {plain}")),
         }
     }

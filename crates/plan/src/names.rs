@@ -182,6 +182,6 @@ fn metric_fault(name: &str, level: Of, origin: Origin) -> Option<Fault> {
         Of::Class => "the packets of one codepoint",
         _ => "the whole run",
     };
-    let help = "`weir describe` says of a metric what it is taken of; name that with `of`";
-    Some(Fault::new(origin, format!("`{name}` is not taken of {of}"), help))
+    let help = "`of` names what a metric describes; `weir describe METRIC` shows what this can be";
+    Some(Fault::new(origin, format!("`{name}` is not a metric of {of}"), help))
 }

@@ -29,7 +29,7 @@ pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
             Some(assemble(shape, base_rtt, nodes, links))
         }
         (Some((first, _)), Some((second, _))) => {
-            let message = format!("a lab has one network, and here are [{first}] and [{second}]");
+            let message = format!("a lab has one network, but this one has [{first}] and [{second}]");
             reader.wrong(&[second], message, "remove one of the two");
             None
         }

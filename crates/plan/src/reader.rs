@@ -111,7 +111,7 @@ impl Reader<'_> {
         keys.extend(fault.missing);
         let help = match (self.describe)(&keys) {
             Some(described) => format!("{}: {described}", keys.join(".")),
-            None => "`weir schema` and `weir new` show what a lab file may say".into(),
+            None => "`weir schema` and `weir new` show what a lab file can contain".into(),
         };
         self.faults.push(fault.or_help(&help).at(section.origin));
     }

@@ -67,8 +67,7 @@ impl Reading {
         let bytes = match ordinary::read(path, LARGEST_FILE) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let help =
-                    "`weir new FILE` writes a lab to start from; a lab's `extends` is looked for beside it";
+                let help = "`weir new FILE` writes a lab to start from; the file in `extends` is looked for beside the lab";
                 return Err(unread(self, format!("cannot read the lab {shown}: {error}"), help));
             }
         };
@@ -90,7 +89,7 @@ impl Reading {
             self.fail(vec![Fault::new(
                 origin,
                 "this is not UTF-8",
-                "save the file as UTF-8; TOML knows no other encoding",
+                "save the file as UTF-8; TOML has no other encoding",
             )])
         })
     }
@@ -133,7 +132,7 @@ impl Reading {
                 let first_line = self.sources.text(file).lines().next().map_or(0, str::len);
                 Fault::new(
                     Origin::new(file, 0..first_line),
-                    "the lab does not say its format",
+                    "the lab has no format",
                     "begin it with format = 1",
                 )
             }

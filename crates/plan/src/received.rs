@@ -51,7 +51,7 @@ impl Run {
         let rtts = self.groups.iter().flat_map(|group| group.pairs.iter().map(|pair| pair.rtt));
         let delays = self.network.links.iter().map(|link| link.delay);
         match starts.chain(rtts).chain(delays).find(late) {
-            Some(time) => Err(format!("speaks of a time of {time}")),
+            Some(time) => Err(format!("has a time of {time}, which is too long")),
             None => Ok(()),
         }
     }
@@ -60,13 +60,13 @@ impl Run {
         let (nodes, links, groups) = (self.network.nodes.len(), self.network.links.len(), self.groups.len());
         let within = |what: &str, index: usize, count: usize| match index < count {
             true => Ok(()),
-            false => Err(format!("speaks of {what} {index} and has {count}")),
+            false => Err(format!("names {what} {index}, but has only {count}")),
         };
         for link in &self.network.links {
             within("node", link.from, nodes)?;
             within("node", link.to, nodes)?;
             if link.rate.is_some_and(|rate| rate.bits_per_sec() == 0) {
-                return Err(format!("has a link {} of no rate", link.name));
+                return Err(format!("has a link {} without a rate", link.name));
             }
         }
         for station in &self.stations {

@@ -127,7 +127,7 @@ impl Routes {
             return Some(vec![self.find(reader, name, traffic, None, stations)?]);
         };
         if names.len() > 1 && traffic.direction == Direction::Up {
-            let message = "direction = \"up\" turns the data round, and then `to` is where it comes from";
+            let message = "with direction = \"up\" the data comes from `to`, which must be one place";
             reader.wrong(
                 &["traffic", name, "direction"],
                 message,
@@ -151,13 +151,14 @@ impl Routes {
             for key in ["via", "back"] {
                 if reader.has(&["traffic", name, key]) {
                     let help = "remove it, or spell the network out as a [graph]";
-                    reader.wrong(&["traffic", name, key], "only a graph has ways to choose from", help);
+                    reader.wrong(&["traffic", name, key], "only a graph has more than one path", help);
                 }
             }
         }
         let station = to.and_then(|to| stations.iter().find(|station| station.name == *to));
         if let Some(station) = station.filter(|station| !station.station.answers()) {
-            let message = format!("the station `{}` answers nothing that is sent to it", station.name);
+            let message =
+                format!("the station `{}` does not answer packets that are sent to it", station.name);
             reader.wrong(
                 &["traffic", name, "to"],
                 message,
@@ -232,7 +233,7 @@ impl Routes {
         }
         let mut end = |key: &'static str, named: Option<&String>, default: usize| match named {
             Some(_) if self.shape == Shape::Dumbbell => {
-                let help = "remove it, or spell the network out as a [chain]; direction = \"up\" turns the data round";
+                let help = "remove it, or spell the network out as a [chain]; direction = \"up\" reverses the data's direction";
                 reader.wrong(&at(key), "only a chain has routers to choose from", help);
                 None
             }
@@ -275,13 +276,13 @@ impl Routes {
     ) -> Option<(usize, usize)> {
         let at = |key: &'static str| ["traffic", name, key];
         if self.shape != Shape::Row {
-            let help = "remove it; in a star or graph, from and to say where the data goes";
+            let help = "remove it; in a star or graph, from and to give the data's path";
             reader.wrong(&at("hop"), "only a parking lot or a chain has hops", help);
             return None;
         }
         if traffic.from.is_some() || traffic.to.is_some() {
             let key = if traffic.from.is_some() { "from" } else { "to" };
-            reader.wrong(&at(key), "`hop` says already where the data goes", "remove one of the two");
+            reader.wrong(&at(key), "`hop` already gives the data's path", "remove one of the two");
             return None;
         }
         let count = self.places.len() - 1;
@@ -314,16 +315,16 @@ impl Routes {
                 (format!("there is no link or node `{stop}` to pass"), suggest(&stop, names.iter().copied()))
             }
             NoRoute::Between(from, to) => (
-                format!("no way leads from `{}` to `{}`", place(from), place(to)),
-                "add a link; those with one_way lead from `from` to `to` only, and hosts forward nothing".into(),
+                format!("no path leads from `{}` to `{}`", place(from), place(to)),
+                "add a link; links with one_way lead from `from` to `to` only, and hosts forward nothing".into(),
             ),
             NoRoute::Circle(node) => (
-                format!("the way would pass `{}` twice", place(node)),
+                format!("the path would pass `{}` twice", place(node)),
                 "name links and nodes in the order in which the packets pass them; NAME-up is a link's other direction".into(),
             ),
             NoRoute::Through(node) => (
-                format!("the way would lead through the host `{}`, which forwards nothing", place(node)),
-                "take it out of the way, or list it among the routers".into(),
+                format!("the path would lead through the host `{}`, which forwards nothing", place(node)),
+                "remove it from the path, or list it among the routers".into(),
             ),
         };
         reader.wrong(path, message, help);

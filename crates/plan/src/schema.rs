@@ -193,7 +193,7 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
     };
     let names = || registry.names.iter().map(|(name, _)| *name);
     let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
-        let message = format!("a {what} is its name, or a table with its `kind` and parameters");
+        let message = format!("expected the {what} by name, or a table with its `kind` and parameters");
         let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", registry.names[0].0);
         return faults.push(Fault::new(node.origin, message, help));
     };
@@ -202,7 +202,7 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
         let aliases = registry.names.iter().flat_map(|(_, aliases)| aliases.iter().copied());
         let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("there is {}", crate::diagnostic::listed(names())),
+            None => format!("known names: {}", crate::diagnostic::listed(names())),
         };
         return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
     };

@@ -53,14 +53,14 @@ pub(crate) fn of_tree(levels: &[Level], root: &Table, home: Origin) -> Option<Fa
         levels.iter().try_fold(1u64, |product, level| product.checked_mul(level.choices.len() as u64));
     let Some(cells) = cells.filter(|cells| *cells <= MOST_RUNS) else {
         let count = cells.map_or("more than can be counted".into(), |cells| cells.to_string());
-        let help = format!("take values or levels out, down to {MOST_RUNS} runs");
+        let help = format!("remove values or levels: a tree may have {MOST_RUNS} runs");
         return Some(Fault::new(place, format!("the tree has {count} cells"), help));
     };
     let part = |level: &Level| level.choices.iter().map(|choice| choice.slug.len()).max().unwrap_or(0);
     let id = crate::vary::id(levels.iter().map(|_| ""), crate::limits::MOST_REPEATS).len()
         + levels.iter().map(part).sum::<usize>();
     if id > LONGEST_ID {
-        let message = format!("runs are named after their labels, and here by up to {id} letters");
+        let message = format!("the names of runs, made from their labels, have up to {id} letters");
         let help = format!("shorten labels, or join levels, until names have at most {LONGEST_ID}");
         return Some(Fault::new(place, message, help));
     }
@@ -69,7 +69,7 @@ pub(crate) fn of_tree(levels: &[Level], root: &Table, home: Origin) -> Option<Fa
         return None;
     }
     let message = format!("the tree has {cells} cells, each with {members} traffic groups and links");
-    let help = format!("a tree may have {MOST_MEMBERS} of them in all: take values, groups or links out");
+    let help = format!("a tree may have {MOST_MEMBERS} of them in all: remove values, groups or links");
     Some(Fault::new(place, message, help))
 }
 

@@ -93,7 +93,7 @@ fn placed(
         return None;
     };
     if let Some(other) = others.iter().find(|other| other.at == at) {
-        let message = format!("at `{}` stands the station `{}` already", place.at, other.name);
+        let message = format!("the router `{}` already has the station `{}`", place.at, other.name);
         reader.wrong(
             &wrong_at,
             message,

@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for WindowTimes {
                 match times.as_slice() {
                     [from, to] => Ok(WindowTimes { from: *from, to: *to, of: None, tolerance: None }),
                     _ => Err(A::Error::custom(format!(
-                        "a window is from one time to another, and this has {}; write for example [\"22 s\", \"30 s\"]",
+                        "a window has two times, but this one has {}; write for example [\"22 s\", \"30 s\"]",
                         times.len()
                     ))),
                 }

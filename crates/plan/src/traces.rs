@@ -41,7 +41,7 @@ impl Traces {
         each_name(root, &mut |name, origin| {
             let beside = folder(origin.file);
             if *folders.entry(name.into()).or_insert(beside) != beside {
-                let help = "give one of them another name: beside two labs that extend each other stands one file of each name";
+                let help = "give one of them another name: in labs that extend each other, a name stands for one file";
                 faults.push(Fault::new(origin, format!("\"{name}\" names files in two folders"), help));
             } else if !traces.0.contains_key(name) {
                 match Recording::read(&beside.join(name), name, origin) {
@@ -96,7 +96,7 @@ impl Recording {
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Fault::new(origin, format!("the trace {name} is not text"), help))?;
         let trace = Trace::parse(text)
-            .map_err(|error| Fault::new(origin, format!("the trace {name} is unsound: {error}"), help))?;
+            .map_err(|error| Fault::new(origin, format!("the trace {name} is not valid: {error}"), help))?;
         Ok(Recording {
             name: file_part(name).into(),
             path: path.canonicalize().map_err(|error| unread(&error))?,

@@ -103,7 +103,7 @@ fn convert(value: &toml::Spanned<DeValue<'_>>, file: usize, faults: &mut Vec<Fau
         },
         DeValue::Boolean(truth) => Item::Bool(*truth),
         DeValue::Datetime(_) => {
-            wrong("a date means nothing in a lab", "times are lengths from the start, such as \"5 s\"")
+            wrong("a lab contains no dates", "times are lengths from the start, such as \"5 s\"")
         }
         DeValue::Array(values) => {
             Item::Array(values.iter().map(|value| convert(value, file, faults)).collect())
@@ -281,7 +281,7 @@ impl Table {
                     let what = if walked.len() == 1 { "traffic group" } else { "link" };
                     let help = match nearest(key, table.keys()) {
                         Some(name) => format!("did you mean `{name}`?"),
-                        None => format!("there is {}", crate::diagnostic::listed(table.keys())),
+                        None => format!("known names: {}", crate::diagnostic::listed(table.keys())),
                     };
                     return Err(Fault::new(*origin, format!("there is no {what} `{key}`"), help));
                 }

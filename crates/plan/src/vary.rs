@@ -194,7 +194,7 @@ fn collisions(choices: &[Choice], faults: &mut Vec<Fault>) {
         match seen.insert(&choice.slug, choice) {
             Some(other) if other.label == choice.label => faults.push(Fault::new(
                 choice.origin,
-                format!("\"{}\" stands twice on this level", choice.label),
+                format!("\"{}\" is listed twice on this level", choice.label),
                 "remove one; for more runs of the same cell, raise run.repeats",
             )),
             Some(other) => faults.push(Fault::new(
@@ -216,7 +216,7 @@ fn overwritten(levels: &[Level], faults: &mut Vec<Fault>) {
         let paths: HashMap<Vec<&str>, &Path> = paths.map(|path| (path.keys().collect(), path)).collect();
         let clashing = paths.iter().filter_map(|(keys, path)| Some((path.origin()?, set.get(keys)?)));
         if let Some((origin, earlier)) = clashing.min() {
-            let message = format!("the level `{}` sets what `{earlier}` has set before", level.name);
+            let message = format!("the level `{}` overwrites what the level `{earlier}` sets", level.name);
             let help = "join the two into one level with labels, or put the wider setting first";
             faults.push(Fault::new(origin, message, help));
         }

@@ -31,7 +31,7 @@ pub(crate) fn windows(reader: &mut Reader<'_>, timing: &Timing, starts: &[(&str,
             let path = ["run", "windows", name.as_str(), "tolerance"];
             reader.wrong(
                 &path,
-                "within a tolerance of nothing, nothing settles",
+                "no value can settle within a tolerance of zero",
                 "write for example \"10 %\"",
             );
         }
@@ -61,7 +61,7 @@ fn fault(Window { name, from, to, .. }: &Window, timing: &Timing) -> Option<(Str
     let (first, last) = (from.as_nanos().div_ceil(period), to.as_nanos() / period);
     (first >= last).then(|| {
         let message =
-            format!("no sample period of {sample} lies wholly in the window `{name}`, {from} to {to}");
+            format!("no sample period of {sample} lies wholly within the window `{name}`, {from} to {to}");
         (message, "lengthen the window, or shorten run.sample".into())
     })
 }

@@ -161,7 +161,7 @@ fn labels_that_make_names_longer_than_a_file_system_takes_are_refused() {
     let lab = |levels: usize| format!("{HEAD}[traffic.a]\n[vary]\n{}", lines(levels, level));
     // Each level gives 32 letters and `_`, the repeat up to six: `r10000`.
     assert!(Lab::from_str(&lab(5), "lab.toml", Path::new("nowhere"), &[]).is_ok());
-    assert!(refused(&lab(6)).to_string().contains("by up to 204 letters"));
+    assert!(refused(&lab(6)).to_string().contains("have up to 204 letters"));
 }
 
 #[test]

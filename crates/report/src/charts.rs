@@ -215,7 +215,7 @@ impl Source<'_> {
                 lines.push(self.line(series, Subject::Group(of), &name, Ink::Plain(ink)));
             }
         }
-        let note = "Of the groups of packets that were begun, the part that was planned in each mode.".into();
+        let note = "Groups of packets planned in each mode, as a share of all groups that were begun.".into();
         Chart { note: Some(note), ..chart("modes", "Modes of the error control", "%", lines) }
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn audit(audit: &Audit) -> String {
         some(audit.duplicated, "duplicated by links"),
         some(audit.made, "made by stations"),
         count(audit.delivered),
-        some(audit.corrupted, "damaged by links and thrown away by hosts"),
+        some(audit.corrupted, "damaged by links and discarded by hosts"),
         count(audit.dropped),
         count(audit.lost),
         some(audit.discarded, "discarded by stations"),
@@ -81,7 +81,7 @@ pub(crate) fn audit(audit: &Audit) -> String {
         count(audit.in_flight),
         count(audit.leaked)
     );
-    format!("{sum}: the sum {}", if audit.balances() { "comes out" } else { "does not come out" })
+    format!("{sum}: the sum {}", if audit.balances() { "is right" } else { "is wrong" })
 }
 
 #[cfg(test)]
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn an_audit_that_fails_says_so() {
         let mut packets = Audit { sent: 1200, delivered: 1190, dropped: 8, in_flight: 2, ..Audit::default() };
-        assert!(audit(&packets).ends_with(": the sum comes out"));
+        assert!(audit(&packets).ends_with(": the sum is right"));
         packets.delivered -= 1;
-        assert!(audit(&packets).ends_with(": the sum does not come out"));
+        assert!(audit(&packets).ends_with(": the sum is wrong"));
     }
 }

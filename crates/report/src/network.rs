@@ -45,7 +45,7 @@ pub(crate) fn network(runs: &[Run]) -> String {
             (None, None) => "a command".into(),
         };
         let count = if group.workload.has_random_arrivals() {
-            "flows at random".into()
+            "flows that arrive at random".into()
         } else {
             plural(flows, "flow")
         };
@@ -122,7 +122,7 @@ fn words<'a, I: Iterator<Item = &'a Link>>(link: &Link, others: impl Fn() -> I) 
     let rate = |link: &Link| match (&link.trace, link.rate) {
         (Some(trace), _) => format!("trace {}", trace.file),
         (None, Some(rate)) => rate.to_string(),
-        (None, None) => "no limit of rate".into(),
+        (None, None) => "no rate limit".into(),
     };
     let mut words = vec![
         same(rate(link), others().map(rate), "rate"),

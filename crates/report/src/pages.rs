@@ -120,16 +120,15 @@ impl<'a> Pages<'a> {
             let (done, all) = (lab.runs.len(), lab.size());
             let _ = writeln!(
                 body,
-                "<p class=\"notice\" role=\"status\">Not complete: {done} of {all} runs are done. While the lab runs \
-                 this page is written again now and then, so reload it; the runs get pages of their own at the \
-                 end.</p>"
+                "<p class=\"notice\" role=\"status\">Not complete: {done} of {all} runs are done. This page is updated while the lab \
+                 runs: reload it to see new results. The pages of the runs are written at the end.</p>"
             );
         } else if lab.runs.len() < lab.size() {
             let (there, all) = (lab.runs.len(), lab.size());
             let _ = writeln!(
                 body,
-                "<p class=\"notice\" role=\"status\">Not complete: {there} of {all} runs are there. The same command \
-                 runs what is missing.</p>"
+                "<p class=\"notice\" role=\"status\">Not complete: {there} of {all} runs are there. The same command runs the missing \
+                 ones.</p>"
             );
         }
         let cells = distinct_cells(lab);
@@ -311,8 +310,7 @@ impl<'a> Pages<'a> {
             crumbs: vec![self.home("../"), ("Comparison".into(), "compare.html".into())],
             eyebrow: String::new(),
             sentence: "Which run?".into(),
-            body: "<p id=\"run\" class=\"quiet\">The index leads to all runs; this page shows the one that stands in its \
-                   address.</p>\n"
+            body: "<p id=\"run\" class=\"quiet\">The index lists all runs; this page shows the one that its address names.</p>\n"
                 .into(),
             scripts: ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js", "piece.js"]
                 .map(|file| format!("report/assets/{file}"))

@@ -85,8 +85,8 @@ pub(crate) fn section(scatter: &Scatter) -> String {
     let mut html = format!("<section class=\"scatter\"><h2>{}</h2>\n", escape(&scatter.title));
     let swatches: String = scatter.labels.iter().enumerate().map(|(label, name)| key(label, name)).collect();
     let _ = writeln!(html, "<p class=\"legend\">{swatches}</p>");
-    html += "<p class=\"quiet\">Small points are runs, large ones the medians of a cell's repeats; an ellipse is where that \
-             median lies with 95 % confidence (bootstrap of the pairs). Past the eighth, marks are square.</p>\n<div \
+    html += "<p class=\"quiet\">Small points are runs, large ones the medians of a cell's repeats. An ellipse is the 95 % confidence \
+             region of a median (bootstrap of the pairs). From the ninth label on, marks are square.</p>\n<div \
              class=\"panels\">\n";
     for panel in &scatter.panels {
         let _ = writeln!(

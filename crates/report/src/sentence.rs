@@ -59,9 +59,9 @@ fn invalid(run: &RunNumbers) -> String {
     match run.invalid.as_slice() {
         [] => String::new(),
         [reason] => {
-            format!("Invalid, so its numbers are no more than a hint ({}): ", reason.trim_end_matches('.'))
+            format!("Invalid, so its numbers are not reliable ({}): ", reason.trim_end_matches('.'))
         }
-        reasons => format!("Invalid in {} ways, so its numbers are no more than a hint: ", reasons.len()),
+        reasons => format!("Invalid for {} reasons, so its numbers are not reliable: ", reasons.len()),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn lab(lab: &Lab) -> String {
 /// The sentence of two engines' runs of one cell and repeat.
 pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
     let one = |run: &RunNumbers| {
-        let hint = if run.invalid.is_empty() { "" } else { " (invalid, no more than a hint)" };
+        let hint = if run.invalid.is_empty() { "" } else { " (invalid, so not reliable)" };
         format!("{}{hint}: {}", capital(&at_engine(&run.engine)), run_plainly(run))
     };
     format!("{} {}", one(first), one(second))
@@ -106,7 +106,7 @@ fn invalid_of(runs: &[RunNumbers]) -> String {
         0 => String::new(),
         1 => format!("One of {} runs is invalid, and marked so. ", runs.len()),
         all if all == runs.len() => {
-            format!("All {all} runs are invalid: their numbers are no more than a hint. ")
+            format!("All {all} runs are invalid: their numbers are not reliable. ")
         }
         some => format!("{some} of {} runs are invalid, and marked so. ", runs.len()),
     }
@@ -132,12 +132,12 @@ pub fn comparison(lab: &Lab) -> String {
         [low, .., high] => format!("from {} to {}", said(low), said(high)),
         _ => String::new(),
     };
-    let means = if runs.len() > means.len() { Some("means over everything else".to_string()) } else { None };
+    let means = if runs.len() > means.len() { Some("means over all other levels".to_string()) } else { None };
     let place = (lab.engines().len() > 1).then(|| at_engine(&engine));
     let how: Vec<String> = means.into_iter().chain(place).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     let text = if ratio < EVEN {
-        format!("Queue delay hardly depended on what was varied, most on {level}: {values}{how}.")
+        format!("Queue delay hardly depended on any level, most on {level}: {values}{how}.")
     } else {
         format!("Queue delay depended most on {level}: {values}{how}.")
     };
@@ -171,7 +171,8 @@ pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>, names: [&st
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let (agree, differ, open) = (count(Verdict::Agree), count(Verdict::Differ), count(Verdict::CannotTell));
     if rows.is_empty() {
-        return "Nothing could be compared: that needs the same cells in both, and runs that are not invalid.".into();
+        return "Nothing could be compared: a comparison needs valid runs of the same cells in both results."
+            .into();
     }
     if agree == rows.len() {
         return match agree {
@@ -191,7 +192,7 @@ pub fn agreement<'a>(rows: impl IntoIterator<Item = &'a Comparison>, names: [&st
         }
     }
     if open > 0 {
-        text += &format!("; on {open} the repeats cannot tell");
+        text += &format!("; for {open} the repeats do not suffice");
     }
     text + "."
 }

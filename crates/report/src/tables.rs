@@ -25,7 +25,7 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             "p99",
             "arrived, packets",
             "dropped, %",
-            "dropped because, packets",
+            "dropped by reason, packets",
             "marked, %",
             "lost by the link, packets",
         ],
@@ -91,7 +91,7 @@ pub(crate) fn stations_table(run: &RunNumbers) -> String {
         "discarded",
         "made",
         "held at the end",
-        "what else it counted",
+        "other counters",
     ];
     let mut table = Table::new("Stations, from the start of the run", &head);
     for station in &run.stations {
@@ -136,7 +136,7 @@ pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
     items.push(("repeat".into(), run.repeat.to_string()));
     items.push(("seed".into(), run.seed.to_string()));
     items.push(("duration".into(), rough_with(run.duration_s, "s")));
-    items.push(("cut off as warm-up".into(), rough_with(run.warmup_s, "s")));
+    items.push(("left out as warm-up".into(), rough_with(run.warmup_s, "s")));
     items.push(("run".into(), run.id.clone()));
     items.extend(run.audit.iter().map(|audit| ("packets".into(), audit.clone())));
     items.extend(run.environment.iter().cloned());
@@ -169,7 +169,7 @@ pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
     let engines: Vec<&str> = lab.engines().into_iter().map(engine_name).collect();
     let items = [
         ("duration of a run", shared(&|run| rough_with(run.duration_s, "s"))),
-        ("cut off as warm-up", shared(&|run| rough_with(run.warmup_s, "s"))),
+        ("left out as warm-up", shared(&|run| rough_with(run.warmup_s, "s"))),
         ("repeats of a cell", repeats.to_string()),
         ("engine", engines.join(", ")),
         ("weir", lab.version.clone()),

@@ -68,7 +68,7 @@ pub(crate) fn table(run: &RunNumbers, name: impl Fn(&GroupNumbers) -> Cell) -> S
         "on time, %",
         "lost, %",
     ];
-    let mut table = Table::new("What applications waited for", &head);
+    let mut table = Table::new("Waiting times of applications", &head);
     for group in &run.groups {
         for wait in &group.waits {
             let time = |pick: fn(&Distribution) -> f64| Cell::number(wait.times.as_ref().map(pick));

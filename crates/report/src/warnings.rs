@@ -53,8 +53,8 @@ fn overload(run: &Run, link: &LinkNumbers) -> Option<String> {
     let wanted: f64 = link.carries.iter().filter_map(|group| wanted_mbps(run, group)).sum();
     (wanted > capacity).then(|| {
         format!(
-            "The load that is offered to link {} is {}, and the link carries {}: its queue is full whatever the AQM does, and \
-             flows at random pile up.",
+            "The load that is offered to link {} is {}, but the link carries {}: its queue is full whatever the AQM does, and more flows \
+             arrive than complete.",
             link.name,
             rough_with(wanted, "Mbit/s"),
             rough_with(capacity, "Mbit/s")
@@ -76,8 +76,7 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
     let packets = bytes / planned.mtu.get() as f64;
     (packets <= SHORT_PACKETS && !link.carries.is_empty()).then(|| {
         format!(
-            "The queue of link {} holds {limit}, no more than {} packets: what arrives in a burst is dropped, however little is \
-             sent.",
+            "The queue of link {} holds {limit}, no more than {} packets: it drops packets of bursts even at a low load.",
             link.name, SHORT_PACKETS
         )
     })
@@ -97,8 +96,8 @@ fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Opti
     let name = &link.name;
     (mean_bytes < SMALL * run.network.mtu().get() as f64).then(|| {
         format!(
-            "Most packets at link {name} are acknowledgements ({} a packet on average), and its queue drops {} of all: where a \
-             queue counts packets, they take the room of data.",
+            "Most packets at link {name} are acknowledgements ({} a packet on average), and its queue drops {} of all: in a queue whose \
+             limit counts packets, they take the room of data packets.",
             rough_with(mean_bytes, "bytes"),
             rough_with(dropped, "%")
         )
@@ -119,8 +118,8 @@ fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String>
         let wanted = wanted_mbps(run, &group.name)? / group.flows.max(1) as f64;
         (on_time < ON_TIME_PERCENT && wanted > fair).then(|| {
             format!(
-                "{} at link {} gives each of {flows} flows {} while all of them send; a flow of {} sends {}, and the queue \
-                 drops the rest.",
+                "{} at link {} gives each of {flows} flows {} while all of them send; a flow of {} sends {}, so the queue drops the \
+                 rest.",
                 crate::sentence::spelled(&link.queue),
                 link.name,
                 rough_with(fair, "Mbit/s"),
@@ -150,7 +149,7 @@ fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     groups
         .map(|group| {
             format!(
-                "All that {} did ended within the warm-up of {}, which is cut off from the numbers; write warmup = \"0 s\".",
+                "All flows of {} completed within the warm-up of {}, which metrics leave out; write warmup = \"0 s\".",
                 group.name,
                 rough_with(warmup, "s")
             )
@@ -244,7 +243,7 @@ mod tests {
             flows: vec![flow],
             ..RunNumbers::default()
         };
-        assert!(told(&run, &numbers)[0].starts_with("All that a did ended within the warm-up of 4 s"));
+        assert!(told(&run, &numbers)[0].starts_with("All flows of a completed within the warm-up of 4 s"));
         numbers.warmup_s = 1.0;
         assert_eq!(told(&run, &numbers), [""; 0]);
     }

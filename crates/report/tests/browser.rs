@@ -434,7 +434,7 @@ fn a_run_of_a_large_lab_is_shown_from_its_piece() {
     assert!(seen.dom.contains(&format!("<h1>{}</h1>", sentence.replace('\u{a0}', "&nbsp;"))), "{}", seen.dom);
     assert!(seen.dom.contains("href=\"run.html#1/sim/cell-151\""), "the next run");
     assert!(run("#1/sim/cell-3").dom.contains("There is no run sim/cell-3 in this report."));
-    assert!(run("").dom.contains("The index leads to all runs"));
+    assert!(run("").dom.contains("The index lists all runs"));
     let index = open(&browser, &folder.path().join("index.html"));
     assert!(index.dom.contains("href=\"report/run.html#0/sim/cell-3\""));
     let comparison = open(&browser, &report.join("compare.html"));

@@ -104,11 +104,11 @@ fn pages_say_what_the_records_hold() {
 
     // 9 Mbit/s of goodput on a link that was busy for 96 %: 60 % and 30 % of 10 Mbit/s.
     let deep = page(&path, &results, 0, "html");
-    let said = "Behind tail drop at link down the queue stood at 60 ms (p99 60 ms); CUBIC took 60 % of link down, NewReno 30 %.";
+    let said = "Tail drop at link down had a queue delay of 60 ms (p99 60 ms); CUBIC took 60 % of link down, NewReno 30 %.";
     assert!(deep.contains(&format!("<h1>{said}</h1>")), "{deep}");
     assert!(deep.contains("12 sent; 10 delivered, 2 dropped by queues"), "{deep}");
     let short = page(&path, &results, 1, "html");
-    let said = "Invalid, so its numbers are no more than a hint (stalls cover 2 % of it): PIE at link down held 15 ms; CUBIC \
+    let said = "Invalid, so its numbers are not reliable (stalls cover 2 % of it): PIE at link down held a delay of 15 ms; CUBIC \
                 took 60 % of link down, NewReno 30 %.";
     assert!(short.contains(&format!("<h1>{said}</h1>")), "{short}");
     assert!(short.contains("<dt>lateness us</dt><dd>p99 412</dd>"), "{short}");
@@ -139,7 +139,7 @@ fn another_warm_up_is_shaded_in_the_plots() {
     let warmup = Some(Span::from_millis(2500));
     weir_report::write(&results, &results.summary(warmup).unwrap(), warmup).unwrap();
     assert!(page(&path, &results, 0, "js").contains("\"n\":40,\"w\":2.5"));
-    assert!(page(&path, &results, 0, "html").contains("<dt>cut off as warm-up</dt><dd>2.5 s</dd>"));
+    assert!(page(&path, &results, 0, "html").contains("<dt>left out as warm-up</dt><dd>2.5 s</dd>"));
 }
 
 #[test]

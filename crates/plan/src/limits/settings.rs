@@ -39,7 +39,7 @@ fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
             reader.wrong(
                 &path,
                 message,
-                "min is at most initial, initial at most max; what is left out is Linux's default",
+                "min is at most initial, and initial at most max; Linux's defaults hold for those that are left out",
             );
         }
     }
@@ -49,7 +49,7 @@ fn buffers(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
 fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
     if !RTO_MINS.contains(&settings.rto_min) {
         let message =
-            format!("a retransmission timeout cannot have a least variance of {}", settings.rto_min);
+            format!("a retransmission timeout cannot have a minimum variance of {}", settings.rto_min);
         let help = format!("write from {} to {}", RTO_MINS.start(), RTO_MINS.end());
         reader.wrong(&["traffic", name, "rto_min"], message, help);
     }
@@ -59,7 +59,7 @@ fn timeouts(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
         reader.wrong(&["traffic", name, "delayed_ack"], message, help);
     }
     if settings.window_updates && settings.delayed_ack.is_none() {
-        let message = "Linux's receivers acknowledge by a rule of their own, which has no window updates";
+        let message = "the rule by which Linux's receivers acknowledge has no window updates";
         let help = "write delayed_ack beside it (\"100 ms\" is FreeBSD's)";
         reader.wrong(&["traffic", name, "window_updates"], message, help);
     }
@@ -70,7 +70,7 @@ fn clocks(reader: &mut Reader<'_>, name: &str, settings: &Settings) {
     for (key, clock) in [("sender_clock", settings.sender_clock), ("receiver_clock", settings.receiver_clock)]
     {
         if clock.tick < FINEST_TICK || clock.tick > COARSEST_TICK {
-            let message = format!("a clock does not count in ticks of {}", clock.tick);
+            let message = format!("a clock cannot have ticks of {}", clock.tick);
             let help = format!("write from {FINEST_TICK} to {COARSEST_TICK}");
             reader.wrong(&["traffic", name, key, "tick"], message, help);
         }

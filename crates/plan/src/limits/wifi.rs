@@ -26,7 +26,7 @@ pub(super) fn check(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
     };
     refuse(
         stations > MOST_STATIONS,
-        format!("{stations} other stations leave nothing of a channel"),
+        format!("{stations} other stations on a channel are too many"),
         format!("write at most {MOST_STATIONS}"),
     );
     let airtime = |key: &str| format!("write {key} above 0 s and up to {LONGEST_AIRTIME}");
@@ -53,14 +53,14 @@ pub(super) fn check(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
     );
     refuse(
         !walk.is_zero() && walk < Span::from_millis(1),
-        format!("a radio does not change its modulation every {walk}"),
+        format!("a radio cannot change its modulation every {walk}"),
         "write 1 ms or more, or 0 s for never".into(),
     );
     let rates = link.rate.into_iter().chain(link.schedule.iter().filter_map(|change| change.rate));
     let slowest = rates.min().unwrap_or(SLOWEST_RADIO);
     refuse(
         slowest < SLOWEST_RADIO,
-        format!("a radio at {slowest} is none"),
+        format!("a radio cannot send at {slowest}"),
         format!("write a rate of {SLOWEST_RADIO} or more, or remove wifi"),
     );
     let opportunities = |trace: &weir_fabric::Playback| {

@@ -23,13 +23,13 @@ pub(super) fn titled(name: &str) -> (String, &'static str) {
 
 /// States whose names are the kernel's abbreviations, with the words and the unit that a reader knows.
 const SPOKEN: [(&str, &str, &str); 9] = [
-    ("cnt", "acknowledged segments for one more in the window", "segments"),
+    ("cnt", "acknowledged segments per increment of the window", "segments"),
     ("cwnd_cnt", "acknowledged segments since the window last grew", "segments"),
     ("k_s", "time K to reach the last maximum", "s"),
     ("w_max_segments", "window before the last reduction, W_max", "segments"),
     ("origin_segments", "origin of the cubic curve", "segments"),
     ("hystart_found", "slow start ended by HyStart", "0 or 1"),
-    ("shadow_cwnd", "window that the loss-based rule would have", "segments"),
+    ("shadow_cwnd", "window of the loss-based rule", "segments"),
     ("css_rounds", "rounds in conservative slow start", "rounds"),
     ("full_pipe", "path found to be full", "0 or 1"),
 ];

@@ -90,7 +90,7 @@ impl Levels {
             (Some(level), _) => Ok(level),
             (None, [level]) => Ok(*level),
             _ => Err(asked(
-                format!("`{name}` is no level of this tree"),
+                format!("`{name}` is not a level of this tree"),
                 format!("the levels are {}", listed(self.names.iter().map(String::as_str))),
             )),
         }
@@ -113,7 +113,7 @@ impl Levels {
             let labels = self.labels(&runs, Some(level));
             if labels.iter().all(|(known, _)| known != label) {
                 return Err(asked(
-                    format!("`{label}` is no label of `{name}`"),
+                    format!("`{label}` is not a label of `{name}`"),
                     format!("its labels are {}", listed(labels.iter().map(|(known, _)| known.as_str()))),
                 ));
             }
@@ -200,15 +200,15 @@ impl<'a> Means<'a> {
                 (true, [only]) => means.name = Some(only.clone()),
                 (_, []) => {
                     return Err(asked(
-                        format!("`{}` was measured of nothing in these runs", metric.name),
-                        "`weir describe` tells what a metric is of",
+                        format!("these runs have no values of `{}`", metric.name),
+                        "`weir describe METRIC` shows what a metric describes",
                     ));
                 }
                 _ => {
                     return Err(asked(
                         match &wanted.of {
-                            Some(of) => format!("`{}` is not measured of `{of}`", metric.name),
-                            None => format!("`{}` is not one of the whole run", metric.name),
+                            Some(of) => format!("`{}` has no values for `{of}`", metric.name),
+                            None => format!("`{}` is not a metric of the whole run", metric.name),
                         },
                         format!("give --of {}", listed(names.iter().map(String::as_str))),
                     ));
@@ -275,7 +275,7 @@ impl<'a> Means<'a> {
             columns.iter().map(|(label, _)| leading_number(label)).collect();
         let Some(places) = places.filter(|places| places.len() > 1) else {
             return Err(asked(
-                format!("the labels of `{x}` are no numbers of one unit, along which lines could go"),
+                format!("the labels of `{x}` are not numbers of one unit, so lines cannot follow them"),
                 "give --along a level of rates, times, loads or sizes, or --kind bars or heat",
             ));
         };
@@ -370,7 +370,7 @@ fn over_cells(
     }
     if cells.len() > MOST_LINES {
         return Err(asked(
-            format!("a plot of {} lines cannot be read", cells.len()),
+            format!("{} lines are too many for a plot", cells.len()),
             "narrow the tree by --only LEVEL=LABEL, or give --by LEVEL",
         ));
     }

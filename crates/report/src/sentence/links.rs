@@ -34,7 +34,7 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
             class.delay_ms.map_or_else(|| "nothing".into(), |delay| rough_with(delay.mean, "ms"))
         };
         return Some(format!(
-            "at link {name} L4S packets waited {} in {queue}, classic ones {}",
+            "in {queue} at link {name}, L4S packets waited {} and classic packets {}",
             mean(l4s),
             mean(classic)
         ));
@@ -44,20 +44,20 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
         Some(target) if (delay.mean - target).abs() <= HELD * target => {
             let aim = rough_with(target, "ms");
             match aim == mean {
-                true => format!("{queue} at link {name} held {mean}"),
-                false => format!("{queue} at link {name} held {mean} (its target is {aim})"),
+                true => format!("{queue} at link {name} held a delay of {mean}"),
+                false => format!("{queue} at link {name} held a delay of {mean} (its target is {aim})"),
             }
         }
         Some(target) if delay.mean > target => format!(
-            "{queue} at link {name} let the queue stand at {mean}, above its target of {}",
+            "{queue} at link {name} had a delay of {mean}, above its target of {}",
             rough_with(target, "ms")
         ),
         Some(target) => format!(
-            "the queue at link {name} stayed at {mean}, below {queue}’s target of {}",
+            "the queue delay at link {name} was {mean}, below {queue}’s target of {}",
             rough_with(target, "ms")
         ),
         None => format!(
-            "behind {queue} at link {name} the queue stood at {mean} (p99 {})",
+            "{queue} at link {name} had a queue delay of {mean} (p99 {})",
             rough_with(delay.p99, "ms")
         ),
     })
@@ -111,7 +111,7 @@ fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String>
             Some(format!("{a} took {}{of_link}, {}", written(*most), rest.join(", ")))
         }
         [(a, most), .., (z, least)] => Some(format!(
-            "of {} groups {a} took most ({}{of_link}) and {z} least ({})",
+            "of {} groups, {a} took the most ({}{of_link}) and {z} the least ({})",
             shares.len(),
             written(*most),
             written(*least)
@@ -205,13 +205,13 @@ fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
         }
     };
     if apart {
-        told("the wait of L4S packets", &|link| Some(link.l4s_and_classic()?.0.delay_ms?.mean));
+        told("the queue delay of L4S packets", &|link| Some(link.l4s_and_classic()?.0.delay_ms?.mean));
         told("that of classic packets", &|link| Some(link.l4s_and_classic()?.1.delay_ms?.mean));
     } else {
-        told("the queue", &|link| link.packets.delay_ms.map(|delay| delay.mean));
+        told("the queue delay", &|link| link.packets.delay_ms.map(|delay| delay.mean));
     }
     let used = range(cells, |cell| cell.mean(name, |link| link.packets.utilisation_percent));
-    clauses.extend(used.map(|(low, high)| format!("link {name} was used to {}", spread(low.0, high.0))));
+    clauses.extend(used.map(|(low, high)| format!("link {name} was {} utilised", spread(low.0, high.0))));
     clauses
 }
 

@@ -57,7 +57,7 @@ fn plain(text: String) -> String {
 fn a_runs_sentence_gives_queue_delays_and_shares() {
     assert_eq!(
         plain(run(&cell("pie", 15.2, &[]))),
-        "PIE at link down held 15 ms; CUBIC took 62 % of link down, NewReno 34 %."
+        "PIE at link down held a delay of 15 ms; CUBIC took 62 % of link down, NewReno 34 %."
     );
 }
 
@@ -65,16 +65,16 @@ fn a_runs_sentence_gives_queue_delays_and_shares() {
 fn a_missed_target_is_not_described_as_held() {
     let above = plain(run(&cell("pie", 31.0, &[])));
     assert!(
-        above.starts_with("PIE at link down let the queue stand at 31 ms, above its target of 15 ms;"),
+        above.starts_with("PIE at link down had a delay of 31 ms, above its target of 15 ms;"),
         "{above}"
     );
     let below = plain(run(&cell("pie", 4.0, &[])));
     assert!(
-        below.starts_with("The queue at link down stayed at 4 ms, below PIE’s target of 15 ms;"),
+        below.starts_with("The queue delay at link down was 4 ms, below PIE’s target of 15 ms;"),
         "{below}"
     );
     let near = plain(run(&cell("pie", 17.0, &[])));
-    assert!(near.starts_with("PIE at link down held 17 ms (its target is 15 ms);"), "{near}");
+    assert!(near.starts_with("PIE at link down held a delay of 17 ms (its target is 15 ms);"), "{near}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_invalid_run_says_so_first() {
     let mut invalid = cell("tail-drop", 38.0, &[]);
     invalid.invalid = vec!["lateness p99 was 2.1 ms.".into()];
     let text = plain(run(&invalid));
-    let start = "Invalid, so its numbers are no more than a hint (lateness p99 was 2.1 ms): Behind tail drop";
+    let start = "Invalid, so its numbers are not reliable (lateness p99 was 2.1 ms): Tail drop";
     assert!(text.starts_with(start), "{text}");
 }
 
@@ -93,8 +93,8 @@ fn even_shares_are_called_even_and_the_unused_part_of_a_link_is_given() {
     run.links[0].packets.utilisation_percent = Some(72.0);
     assert_eq!(
         plain(super::run(&run)),
-        "Behind tail drop at link down the queue stood at 38 ms (p99 76 ms); NewReno and CUBIC shared evenly (36 % and \
-         35 % of link down); 28 % of link down stayed unused."
+        "Tail drop at link down had a queue delay of 38 ms (p99 76 ms); NewReno and CUBIC shared evenly (36 % and 35 % \
+         of link down); 28 % of link down stayed unused."
     );
 }
 
@@ -118,16 +118,21 @@ fn each_link_that_carries_data_is_named_and_each_group_belongs_to_its_own() {
     run.groups[1].link = Some("up".into());
     assert_eq!(
         plain(super::run(&run)),
-        "PIE at link down held 15 ms; PIE at link up let the queue stand at 30 ms, above its target of 15 ms; CUBIC took \
+        "PIE at link down held a delay of 15 ms; PIE at link up had a delay of 30 ms, above its target of 15 ms; CUBIC took \
          62 % of link down; NewReno took 34 % of link up."
     );
     // A link that carries only acknowledgements is not in the sentence.
     run.links[1].carries.clear();
-    assert!(plain(super::run(&run)).starts_with("PIE at link down held 15 ms; CUBIC took 62 % of link down"));
+    assert!(
+        plain(super::run(&run))
+            .starts_with("PIE at link down held a delay of 15 ms; CUBIC took 62 % of link down")
+    );
     // With more than three links, the sentence is about the one with the longest queue.
     run.links = ["h1", "h2", "h3", "h4"].map(|name| named(name, &["a"], 15.0)).into();
     run.links[2] = named("h3", &["a"], 17.0);
-    assert!(plain(super::run(&run)).starts_with("PIE at link h3 held 17 ms (its target is 15 ms)"));
+    assert!(
+        plain(super::run(&run)).starts_with("PIE at link h3 held a delay of 17 ms (its target is 15 ms)")
+    );
 }
 
 #[test]
@@ -138,11 +143,9 @@ fn l4s_packets_and_classic_packets_are_distinguished() {
         (Ecn::Ect1, packets(0.5, 48.0)),
         (Ecn::Ect0, packets(3.0, 0.1)),
     ];
-    assert!(
-        plain(super::run(&run)).starts_with(
-            "At link down L4S packets waited 0.50 ms in DualPI2, classic ones 14 ms; CUBIC took"
-        )
-    );
+    assert!(plain(super::run(&run)).starts_with(
+        "In DualPI2 at link down, L4S packets waited 0.50 ms and classic packets 14 ms; CUBIC took"
+    ));
 }
 
 #[test]
@@ -162,8 +165,8 @@ fn a_lab_names_its_extremes_and_counts_its_invalid_runs() {
     lab.runs[2].invalid = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
-        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator the queue at link down averaged between \
-         15 ms (PIE) and 48 ms (tail drop), and link down was used to 99 %."
+        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator the queue delay at link down averaged \
+         between 15 ms (PIE) and 48 ms (tail drop), and link down was 99 % utilised."
     );
 }
 
@@ -178,7 +181,7 @@ fn a_comparison_names_the_level_that_mattered_most() {
     ];
     assert_eq!(
         plain(comparison(&lab)),
-        "Queue delay depended most on queue: 15 ms with PIE; 42 ms with tail drop (means over everything else)."
+        "Queue delay depended most on queue: 15 ms with PIE; 42 ms with tail drop (means over all other levels)."
     );
 }
 
@@ -200,7 +203,7 @@ fn an_undecided_measure_is_never_counted_as_agreeing() {
     let mixed = [row(Verdict::Agree, 0.1), row(Verdict::Differ, 4.0), row(Verdict::CannotTell, 2.0)];
     assert_eq!(
         plain(agreement(&mixed, ["live", "sim"])),
-        "The two agree on 1 of 3 measures and differ on 1 (queue delay: live 15 ms, sim 19 ms); on 1 the repeats cannot \
-         tell."
+        "The two agree on 1 of 3 measures and differ on 1 (queue delay: live 15 ms, sim 19 ms); for 1 the repeats do \
+         not suffice."
     );
 }
