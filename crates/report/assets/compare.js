@@ -101,7 +101,7 @@ weir.onLab((head, all) => {
   const filled = (value) => value !== null && value !== undefined && (Array.isArray(value) || Number.isFinite(value));
   const offered = metrics.filter(has);
   if (!offered.length) {
-    host.append(el("p", { class: "quiet" }, "Nothing was measured that could be compared."));
+    host.append(el("p", { class: "quiet" }, "No measured values can be compared."));
     return;
   }
   if (!offered.some((metric) => metric.key === state.metric)) state.metric = offered[0].key;
@@ -234,7 +234,7 @@ weir.onLab((head, all) => {
       ...(state.view !== "cells" && boxed() ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "value"), choices(STATS.map((stat) => [stat, stat]), state.stat, (stat) => set({ stat }), "Value"))] : []),
       ...(head.engines.length > 1 && free ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.view === "cells" ? state.engines[i] : i === engineOn()),
         onclick: () => set({ engines: state.engines.map((on, j) => (state.view === "cells" ? (i === j ? !on : on) : i === j)) }) }, engineName[name] || name)) : []),
-      ...(state.view === "cells" ? [el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacks come apart", onclick: () => set({ log: !state.log }) }, "log")] : []),
+      ...(state.view === "cells" ? [el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacked values become separate", onclick: () => set({ log: !state.log }) }, "log")] : []),
     );
     if (!list.hidden) chooser();
   }

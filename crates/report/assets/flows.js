@@ -70,7 +70,7 @@ weir.flows = (host, group, runs, lineName) => {
   const matching = () => names.filter((name) => !rowOf.has(name) || !rowOf.get(name).hidden);
   if (names.length > 2 && table) {
     host.querySelector(".scroll").classList.add("tall");
-    host.querySelector("h2").after(el("div", { class: "flow-tools" }, el("label", { class: "find" }, "Find ", find), button("Draw those found", () => choose(matching().slice(0, 60))), el("label", null, "Rank by ", by),
+    host.querySelector("h2").after(el("div", { class: "flow-tools" }, el("label", { class: "find" }, "Find ", find), button("Draw the flows found", () => choose(matching().slice(0, 60))), el("label", null, "Rank by ", by),
       button(`Top ${RANKED}`, () => rank(1)), button(`Bottom ${RANKED}`, () => rank(-1)), button("First " + Math.min(SOME, names.length), () => choose(names.slice(0, SOME))), button("None", () => choose([]))));
   }
   host.append(said, plots);

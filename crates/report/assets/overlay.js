@@ -75,7 +75,7 @@ weir.overlay = (() => {
     host.replaceChildren();
     const charts = sources.length ? weir.gather(sources) : [];
     if (!charts.length) {
-      host.append(el("p", { class: "quiet" }, "No series were recorded of these cells."));
+      host.append(el("p", { class: "quiet" }, "No series were recorded for these cells."));
       return;
     }
     const chart = charts.find((one) => one.key === chosen.chart) || charts[0];
@@ -96,7 +96,7 @@ weir.overlay = (() => {
     // A distribution has the name of its link or class; the line of the mean has that name and more.
     const same = (line) => wanted === "*" || line.plain === wanted || wanted.startsWith(line.plain + ",");
     const repeats = Math.max(...sources.map(({ series }) => series.repeats));
-    const note = repeats > 1 ? `Lines are means over ${repeats} repeats, bands go from the least to the greatest of them; distributions are of all repeats together.` : null;
+    const note = repeats > 1 ? `Lines are means over ${repeats} repeats, bands their ranges; distributions are over all repeats.` : null;
     const shown = { ...chart, note: [chart.note, note].filter(Boolean).join(" ") || null, lines: chart.lines.filter(kept).map(style), spreads: chart.spreads.filter(same).map(style) };
     const plot = weir.timePlot(group, shown);
     host.append(plot.node);

@@ -18,11 +18,11 @@ weir.plots = (host) => {
   const cut = Math.max(...runs.map((run) => run.w));
   const begin = cut < end ? cut : 0;
   const group = weir.zoomGroup({ begin, end, cut, events });
-  const opening = begin > 0 ? `The first ${weir.plain(begin)} s are cut off from all numbers and shaded in the plots. ` : "";
+  const opening = begin > 0 ? `The first ${weir.plain(begin)} s are the warm-up: metrics leave them out, and plots shade them. ` : "";
   host.append(
     el("div", { class: "bar" }, el("h2", null, "Over time"), weir.zoomFields(group)),
-    ...(events.length ? [el("p", { class: "events" }, "What changes: ", events.map(([at, what]) => `at ${+at.toPrecision(4)} s ${what}`).join("; ") + ".")] : []),
-    el("p", { class: "quiet hint" }, opening + "Drag across a plot to zoom in all of them; double-click for the whole run. A name in a legend switches its line."),
+    ...(events.length ? [el("p", { class: "events" }, "Events: ", events.map(([at, what]) => `at ${+at.toPrecision(4)} s ${what}`).join("; ") + ".")] : []),
+    el("p", { class: "quiet hint" }, opening + "Drag across a plot to zoom in all of them; double-click for the whole run. A click on a name in a legend hides or shows its line."),
   );
 
   // Plots of internal states are separate, two in a row if there is room.

@@ -278,7 +278,7 @@ fn flows_are_found_ranked_picked_and_sorted() {
         found.push(drawn().includes('a-1'));
         const find = document.querySelector('#flows input[type=search]');
         find.value = 'b-1'; find.dispatchEvent(new Event('input'));
-        press('Draw those found');
+        press('Draw the flows found');
         found.push(drawn().length, new Set([...document.querySelectorAll('#flows button.line')].map((line) => line.style.getPropertyValue('--own'))).size);
         document.querySelector('#flows input[aria-label=\"Draw b-1\"]').click();
         found.push(drawn().length);
