@@ -42,7 +42,7 @@ fn link_figures(link: &LinkNumbers) -> Vec<(&'static str, Option<String>, String
         delay.map_or(String::new(), |delay| format!("p99 {}", number_with(delay.p99, "ms")))
     };
     let all = &link.packets;
-    let mut figures = vec![("Used", with(all.utilisation_percent, "%"), "of what it could send".into())];
+    let mut figures = vec![("Used", with(all.utilisation_percent, "%"), "of its capacity".into())];
     match link.l4s_and_classic() {
         Some((l4s, classic)) => {
             figures.push(("Queue delay, L4S", mean(l4s.delay_ms), p99(l4s.delay_ms)));
