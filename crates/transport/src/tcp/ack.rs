@@ -265,7 +265,6 @@ impl Sender {
         if self.own_recovery && self.controller.holds_back() {
             self.delivery.limited_by_application(self.board.in_flight());
         }
-        self.buffer.expand(self.cwnd().max(self.rack.reordering + 1));
         let (window, srtt8) = (self.controller_window, self.rtt.srtt8());
         let slow_start =
             self.controller_threshold.is_some_and(|threshold| window.get() < threshold.get() / 2);

@@ -174,6 +174,7 @@ impl Connection {
                     sack: &blocks[..count],
                 };
                 sender.on_ack(&arrival, now);
+                sender.check_space(now);
             }
         }
         if has_data {
@@ -335,10 +336,16 @@ impl Connection {
         }
     }
 
-    /// The application writes. Returns the number of bytes that the send buffer accepts.
+    /// The application writes. Returns the number of bytes that the send buffer accepts. If these are not all, the application waits, and
+    /// the buffer accepts nothing until a third of it is free, when Linux wakes the application.
     pub fn write(&mut self, bytes: u64) -> u64 {
         let accepted = if self.written().closed { 0 } else { self.room_for(bytes) };
         self.written().end += accepted;
+        if accepted < bytes
+            && let Some(sender) = self.sender.as_deref_mut()
+        {
+            sender.buffer.wait();
+        }
         accepted
     }
 
@@ -358,11 +365,11 @@ impl Connection {
 
     /// Largest number of bytes that [`Connection::write`] would accept now.
     pub fn writable(&self) -> u64 {
-        let capacity = match self.sender.as_deref() {
-            Some(sender) => sender.buffer.capacity(),
-            None => self.config.send_buffer.0.get(),
-        };
-        capacity.saturating_sub(self.unacknowledged())
+        match self.sender.as_deref() {
+            Some(sender) if sender.buffer.is_awaited() => 0,
+            Some(sender) => sender.buffer.capacity().saturating_sub(sender.held()),
+            None => self.config.send_buffer.0.get().saturating_sub(self.unacknowledged()),
+        }
     }
 
     /// From now on the application always has data: the send buffer stays full.

@@ -22,6 +22,7 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod sender;
+mod space;
 mod sub_mss;
 mod timers;
 mod transmit;

@@ -300,14 +300,6 @@ impl Sender {
         Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
     }
 
-    /// The application fills the buffer when it is woken; a greedy one does so whenever it can.
-    #[inline]
-    fn fill_buffer(&mut self) {
-        if self.written.greedy || self.buffer.wakes(self.written.beyond(self.una)) {
-            self.written.end = self.written.end.max(self.una + self.buffer.capacity());
-        }
-    }
-
     #[inline(always)]
     fn send_new(&mut self, len: u16, fin: bool, now: Time) -> Outgoing {
         let at = micros(now);
