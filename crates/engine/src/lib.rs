@@ -35,7 +35,7 @@ pub use place::Place;
 pub use rerun::Asked;
 pub use results::{Count, FinishedRun, Results, ResultsError};
 pub use run_file::{RunFile, cell_id};
-pub use sampling::{PacketLog, Sampler, observer, record_notice};
+pub use sampling::{HostCounts, PacketLog, Sampler, observer, record_notice};
 pub use shards::MOST_FOLDERS;
 
 use serde::{Deserialize, Serialize};

@@ -11,11 +11,21 @@ use weir_record::{
 };
 use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
-/// Records the fabric's counters at the end of each period.
+/// What the hosts of a flow have counted since its start, which no tap can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HostCounts {
+    /// Bytes that the receiving application has read.
+    pub read_bytes: u64,
+    /// Data packets that the sending transport has retransmitted ([`weir_transport::Endpoint::retransmitted`]).
+    pub retransmitted: u64,
+}
+
+/// Records the fabric's counters and those of the hosts at the end of each period.
 pub struct Sampler {
     /// Links with records of their own.
     links: Vec<usize>,
-    flows: usize,
+    /// For each flow, its hosts' counts at the end of the last period.
+    flows: Vec<HostCounts>,
     groups: usize,
     stations: usize,
 }
@@ -24,25 +34,29 @@ impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
         let links = run.instrumented_links().map(|(index, _)| index).collect();
-        Sampler { links, flows: run.flows.len(), groups: run.groups.len(), stations: run.stations.len() }
+        let flows = vec![HostCounts::default(); run.flows.len()];
+        Sampler { links, flows, groups: run.groups.len(), stations: run.stations.len() }
     }
 
     /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
-    /// most periods. `read` returns the bytes that the receiving application of a flow has read since the last call.
+    /// most periods. `counts` returns what the hosts of a flow have counted so far.
     pub fn sample<P: Wire>(
-        &self,
+        &mut self,
         fabric: &mut Fabric<P>,
         now: Time,
         recorder: &mut dyn Recorder,
-        mut read: impl FnMut(usize) -> u64,
+        counts: impl Fn(usize) -> HostCounts,
     ) {
         fabric.settle(now);
         for &link in &self.links {
             sample_link(fabric, link, now, recorder);
         }
-        for flow in 0..self.flows {
-            let counters = fabric.take_flow(flow);
-            let read_bytes = read(flow);
+        for (flow, before) in self.flows.iter_mut().enumerate() {
+            let mut counters = fabric.take_flow(flow);
+            let counts = counts(flow);
+            let last = std::mem::replace(before, counts);
+            let read_bytes = counts.read_bytes - last.read_bytes;
+            counters.retransmitted += counts.retransmitted - last.retransmitted;
             if read_bytes > 0 || counters != FlowCounters::default() {
                 recorder.flow(&FlowSample { at: now, flow: flow as u32, counters, read_bytes });
             }

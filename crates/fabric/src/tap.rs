@@ -16,7 +16,7 @@ pub struct FlowCounters {
     pub sent_packets: u64,
     /// Their IP bytes.
     pub sent_bytes: u64,
-    /// Retransmitted segments among the data packets.
+    /// Retransmitted packets among them, as far as TCP headers tell; the engine adds those that another transport counts itself.
     pub retransmitted: u64,
     /// Times that the sending host's card refused data, which stayed unsent.
     pub refused: u64,

@@ -6,6 +6,7 @@ mod sampling;
 
 use crate::address::{address_of, port_of};
 use crate::clock::{Clock, claim_processor, timespec_of};
+use crate::counts::SharedCounts;
 use crate::in_use::InUse;
 use crate::kernel_socket::{KernelInUse, KernelSocket, Shared};
 use crate::relay::Relay;
@@ -22,7 +23,7 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Histogram, Span, Time};
 use weir_engine::record_notice;
 use weir_plan::Run;
@@ -134,14 +135,14 @@ pub(crate) struct Apps<'a> {
     buffers: Buffers,
     /// Notices of applications that are not yet recorded, with their flows.
     notices: Vec<(usize, Notice)>,
-    read: &'a [AtomicU64],
+    counts: &'a [SharedCounts],
     relay: Relay,
     next_sample: Time,
     report: AppsReport,
 }
 
 impl<'a> Apps<'a> {
-    /// Takes over the sockets of all flows. `read` holds, for each flow, the number of bytes read so far.
+    /// Takes over the sockets of all flows, and keeps `counts` of them up to date.
     ///
     /// # Errors
     /// The kernel's error.
@@ -150,7 +151,7 @@ impl<'a> Apps<'a> {
         testbed: &'a Testbed,
         sockets: Vec<FlowSockets>,
         clock: Clock,
-        read: &'a [AtomicU64],
+        counts: &'a [SharedCounts],
         relay: Relay,
     ) -> io::Result<Apps<'a>> {
         let driven: Vec<Driven> = run
@@ -202,7 +203,7 @@ impl<'a> Apps<'a> {
             shared: Shared::new(clock),
             buffers: Buffers::default(),
             notices: vec![],
-            read,
+            counts,
             relay,
             next_sample: Time::ZERO + run.sample,
             report: AppsReport { sampled_every: 1, ..AppsReport::default() },
@@ -344,7 +345,7 @@ impl<'a> Apps<'a> {
 
     fn count_read(&self, flow: usize) {
         let Driven { application, flows } = &self.driven[self.flows[flow].application];
-        self.read[flow].store(application.read(flow - flows.start), Ordering::Relaxed);
+        self.counts[flow].set_read(application.read(flow - flows.start));
     }
 
     /// Records the notices of applications.

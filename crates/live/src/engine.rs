@@ -11,6 +11,7 @@ use crate::checks::{
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
 use crate::controls::{Controls, unable};
+use crate::counts::SharedCounts;
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
 use crate::namespace::{may_make_namespaces, sysctl};
@@ -21,7 +22,7 @@ use crate::testbed::Testbed;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time, not_started};
@@ -120,7 +121,7 @@ impl Session<'_> {
         raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
         let (ring, sender) = self.testbed.open_sockets(run.network.mtu().get() as usize)?;
-        let read: Vec<AtomicU64> = run.flows.iter().map(|_| AtomicU64::new(0)).collect();
+        let counts: Vec<SharedCounts> = run.flows.iter().map(|_| SharedCounts::default()).collect();
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (records, inbox) = channel();
         let memory = MemoryLock::take();
@@ -130,7 +131,7 @@ impl Session<'_> {
         let commands = commands(run, self.testbed, self.watch.folder);
         let ended: Mutex<Vec<Ended>> = Mutex::default();
         let command_relay = Relay(records.clone());
-        let apps = Apps::new(run, self.testbed, flow_sockets, clock, &read, Relay(records.clone()))?;
+        let apps = Apps::new(run, self.testbed, flow_sockets, clock, &counts, Relay(records.clone()))?;
         let setup = Setup {
             run,
             clock,
@@ -138,7 +139,7 @@ impl Session<'_> {
             sender,
             devices: self.testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
             relay: Relay(records),
-            read: &read,
+            counts: &counts,
             cancel: &stop,
             packets: packets.clone(),
             observer: observer(packets, self.watch.capture.clone()),

@@ -12,6 +12,7 @@ mod checks;
 mod clock;
 mod command;
 mod controls;
+mod counts;
 pub mod cp;
 mod datagram;
 mod device;

@@ -53,7 +53,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
         sender,
         devices: testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
         relay: Relay(channel().0),
-        read: &[],
+        counts: &[],
         cancel: &stop,
         packets: None,
         observer: None,

@@ -7,6 +7,7 @@
 use crate::address::mac_of;
 use crate::budget::{Allowance, Budget};
 use crate::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
+use crate::counts::SharedCounts;
 use crate::inject::Injector;
 use crate::lateness::Lateness;
 use crate::packet::{Directory, LivePacket, Pool};
@@ -17,7 +18,7 @@ use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
@@ -83,8 +84,8 @@ pub(crate) struct Setup<'a> {
     /// Devices of the hosts at the fabric's end: (index of the device, node).
     pub(crate) devices: Vec<(u32, usize)>,
     pub(crate) relay: Relay,
-    /// Bytes that each flow's receiving application has read so far.
-    pub(crate) read: &'a [AtomicU64],
+    /// What each flow's hosts have counted so far.
+    pub(crate) counts: &'a [SharedCounts],
     pub(crate) cancel: &'a AtomicBool,
     /// Log of the packets at links between samples; `None` unless the run records every packet.
     pub(crate) packets: Option<PacketLog>,
@@ -115,9 +116,8 @@ struct Pump<'a> {
     sampler: Sampler,
     packets: Option<PacketLog>,
     next_sample: Time,
-    read_before: Vec<u64>,
     relay: Relay,
-    read: &'a [AtomicU64],
+    counts: &'a [SharedCounts],
     budget: Budget,
     report: PumpReport,
 }
@@ -183,9 +183,8 @@ impl<'a> Pump<'a> {
             sampler: Sampler::new(run),
             packets: setup.packets,
             next_sample: Time::ZERO + run.sample,
-            read_before: vec![0; run.flows.len()],
             relay: setup.relay,
-            read: setup.read,
+            counts: setup.counts,
             budget: Budget::default(),
             report: PumpReport::default(),
         }
@@ -344,11 +343,7 @@ impl<'a> Pump<'a> {
         if let Some(packets) = &self.packets {
             packets.drain(&mut self.relay);
         }
-        let (read, before) = (self.read, &mut self.read_before);
-        self.sampler.sample(&mut self.fabric, at, &mut self.relay, |flow| {
-            let total = read[flow].load(Ordering::Relaxed);
-            total - std::mem::replace(&mut before[flow], total)
-        });
+        self.sampler.sample(&mut self.fabric, at, &mut self.relay, |flow| self.counts[flow].get());
         self.next_sample += self.run.sample;
     }
 }

@@ -226,7 +226,7 @@ table!(FlowSample {
     ..counters: FlowCounters {
         sent_packets: u64 = "sent_packets": "Data packets that left the sending host.",
         sent_bytes: u64 = "sent_bytes": "Their IP bytes.",
-        retransmitted: u64 = "retransmitted_packets": "Of those packets, the retransmitted ones.",
+        retransmitted: u64 = "retransmitted_packets": "Of those packets, the retransmitted ones, as their TCP headers or their transport tell.",
         refused: u64 = "refused_packets": "Number of times that the sending host's card refused data, which stayed unsent.",
         received_packets: u64 = "received_packets": "Data packets that reached the receiving host.",
         received_bytes: u64 = "received_bytes": "Their IP bytes.",

@@ -27,6 +27,8 @@ pub(crate) struct Flow {
     pub(crate) told: Counts,
     /// Index of the connection that it shares with other flows, in the world's `shared`; `None` if it shares none.
     pub(crate) shares: Option<u32>,
+    /// What [`Flow::retransmitted`] was when its connection was dropped.
+    retransmitted_before: u64,
 }
 
 /// How packets of one of a flow's ends leave its host.
@@ -77,6 +79,7 @@ impl Flow {
             ends: None,
             told: Counts::default(),
             shares: None,
+            retransmitted_before: 0,
         }
     }
 
@@ -139,11 +142,17 @@ impl Flow {
         Some(&self.ends.as_ref()?[End::Sender as usize].end)
     }
 
+    /// Data packets that its sending transport has retransmitted, as far as packet headers do not tell it.
+    pub(crate) fn retransmitted(&self) -> u64 {
+        self.sender().map_or(self.retransmitted_before, |sender| sender.retransmitted().unwrap_or(0))
+    }
+
     /// Drops the connection if both ends have everything acknowledged that they sent, their FINs included: there may be thousands
     /// of drawn flows.
     #[cold]
     pub(crate) fn give_back(&mut self) {
         if self.ends.as_ref().is_some_and(|ends| ends.iter().all(|socket| socket.end.all_acknowledged())) {
+            self.retransmitted_before = self.retransmitted();
             self.ends = None;
         }
     }

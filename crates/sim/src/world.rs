@@ -13,7 +13,9 @@ use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
 use turn::{News, transmit, turn};
 use weir_base::{FlowId, Packet, Time};
-use weir_engine::{EngineError, Outcome, PacketLog, Sampler, Watch, observer, record_counts, record_notice};
+use weir_engine::{
+    EngineError, HostCounts, Outcome, PacketLog, Sampler, Watch, observer, record_counts, record_notice,
+};
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::{Card, Run};
 use weir_record::Recorder;
@@ -125,8 +127,7 @@ impl<'a> World<'a> {
         }
         let end = Time::ZERO + self.run.duration;
         let sampling = self.armed.len();
-        let sampler = Sampler::new(self.run);
-        let mut last_read = vec![0; self.flows.len()];
+        let mut sampler = Sampler::new(self.run);
         for number in 0..self.flows.len() {
             self.arm(number, APPLICATION, Time::ZERO + self.run.flows[number].start);
         }
@@ -167,9 +168,12 @@ impl<'a> World<'a> {
                 return Err(EngineError::Failed(trouble));
             }
             sampler.sample(&mut self.fabric, now, self.recorder, |flow| {
-                let Driven { application, flows } = &self.driven[self.flows[flow].application as usize];
-                let read = application.read(flow - flows.start);
-                read - std::mem::replace(&mut last_read[flow], read)
+                let at = &self.flows[flow];
+                let Driven { application, flows } = &self.driven[at.application as usize];
+                HostCounts {
+                    read_bytes: application.read(flow - flows.start),
+                    retransmitted: at.retransmitted(),
+                }
             });
             self.sample_transports(now);
             self.settle_messages(now);

@@ -90,6 +90,10 @@ impl Endpoint for End {
     fn counts(&self) -> Counts {
         each!(self, counts())
     }
+    #[inline]
+    fn retransmitted(&self) -> Option<u64> {
+        each!(self, retransmitted())
+    }
     fn sample(&self) -> Option<Sample> {
         each!(self, sample())
     }

@@ -150,6 +150,11 @@ pub trait Endpoint: Send {
     fn counts(&self) -> Counts {
         Counts::default()
     }
+    /// Data packets of this end's own stream that were retransmitted so far. `None` for a transport that never retransmits data, and
+    /// for TCP, whose headers tell it to the taps at the host edge.
+    fn retransmitted(&self) -> Option<u64> {
+        None
+    }
     /// The state of the sending side; `None` before the connection is open, and for transports without congestion control.
     fn sample(&self) -> Option<Sample> {
         None

@@ -77,6 +77,9 @@ impl Apps<'_> {
                 socket.armed = due;
                 self.timers.push(Reverse((due, Timer::Endpoint(end), flow)));
             }
+            if let (End::Sender, Some(packets)) = (end, socket.endpoint().retransmitted()) {
+                self.counts[flow].set_retransmitted(packets);
+            }
             let counts = socket.endpoint().counts();
             let told = std::mem::replace(&mut socket.told, counts);
             if end == End::Sender && counts != told {

@@ -18,7 +18,9 @@ pub(crate) fn a_transfer_arrives_whole() {
             assert!(tally.when(0, kind).is_some(), "{seal}: {kind:?} in {:?}", tally.flows[0].events);
         }
         assert!(tally.transport_samples > 0 && tally.links[0].lost > 0, "{seal}");
-        assert!(tally.flows[0].last.retransmissions > 0, "{seal}");
+        let flow = &tally.flows[0];
+        assert!(flow.last.retransmissions > 0, "{seal}");
+        assert_eq!(flow.sum.retransmitted, flow.last.retransmissions, "{seal}");
         assert_eq!(outcome.environment["ignored_frames"], 0, "{seal}: nothing stray on the wire");
     }
 }

@@ -9,8 +9,16 @@ use weir_base::{Histogram, Span};
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
 const FLOW: &[Level] = &[Level::Flow];
 const TAP: &str = "host-edge tap reading TCP headers; Karn and Partridge 1987 (originals only)";
+const RETRANSMITTED: &str = "RFC 4898 (tcpEStatsPerfSegsRetrans), counted by the host-edge tap reading TCP headers; of CP-RUDP and SLIQ, the transport's own count";
 
 impl Flows<'_> {
+    /// Retransmissions, and the packets that they are among, of the flows whose retransmissions are known. `None` if those of no
+    /// flow are.
+    fn retransmitted(&self) -> Option<(u64, u64)> {
+        let each = self.each().filter_map(|flow| Some((flow.retransmitted()?, flow.sum.sent_packets)));
+        each.reduce(|sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+
     /// The groups of these flows, ascending.
     pub(super) fn groups(&self) -> Vec<u32> {
         let mut groups: Vec<u32> =
@@ -154,11 +162,11 @@ pub(super) const RETRANSMISSIONS: Metric = Metric {
     title: "Retransmissions",
     unit: "segments",
     of: FLOWS,
-    definition: "Retransmitted data segments that left the sending host.",
-    source: "RFC 4898 (tcpEStatsPerfSegsRetrans), counted by the host-edge tap",
+    definition: "Retransmitted data segments or packets that left the sending host. 0 for transports that never retransmit data (UDP, CP-UDP, TFRC, RAP). Of a command, those of its TCP connections; undefined without any.",
+    source: RETRANSMITTED,
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.retransmitted))),
+    formula: Formula::Flows(|f| Value::from(f.retransmitted().map(|(retransmitted, _)| retransmitted))),
 };
 
 /// Number of times that the sending host's card refused data.
@@ -180,11 +188,13 @@ pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     title: "Retransmitted share",
     unit: "%",
     of: FLOWS,
-    definition: "Retransmitted data packets over all data packets that left the sending host.",
-    source: "RFC 4898, counted by the host-edge tap",
+    definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left.",
+    source: RETRANSMITTED,
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Flows(|f| Value::from(percent(f.sum(|s| s.retransmitted), f.sum(|s| s.sent_packets)))),
+    formula: Formula::Flows(|f| {
+        Value::from(f.retransmitted().and_then(|(retransmitted, sent)| percent(retransmitted, sent)))
+    }),
 };
 
 /// Retransmission timeouts.

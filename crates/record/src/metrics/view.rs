@@ -239,6 +239,13 @@ impl FlowView {
         self.counters[counter as usize].map(|(from, to)| to - from)
     }
 
+    /// Data packets that were retransmitted in the window. `None` of a command in whose packets the taps saw no TCP: whatever
+    /// transport it has does not tell.
+    pub(super) fn retransmitted(&self) -> Option<u64> {
+        let knows = self.reads || self.sum.rtt_count > 0 || self.sum.retransmitted > 0;
+        knows.then_some(self.sum.retransmitted)
+    }
+
     pub(super) fn timeouts(&self) -> Option<u64> {
         self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
     }

@@ -275,6 +275,10 @@ impl Endpoint for Connection {
         Counts { timeouts: self.sender.timeouts, ..Counts::default() }
     }
 
+    fn retransmitted(&self) -> Option<u64> {
+        Some(self.sender.retransmitted)
+    }
+
     fn sample(&self) -> Option<Sample> {
         if self.state != State::Open {
             return None;

@@ -380,6 +380,9 @@ impl Endpoint for Link {
     fn counts(&self) -> Counts {
         self.connection.counts()
     }
+    fn retransmitted(&self) -> Option<u64> {
+        self.connection.retransmitted()
+    }
     fn sample(&self) -> Option<Sample> {
         self.connection.sample()
     }

@@ -101,6 +101,9 @@ impl Endpoint for Handle {
     fn counts(&self) -> Counts {
         if self.is_first() { self.connection().counts() } else { Counts::default() }
     }
+    fn retransmitted(&self) -> Option<u64> {
+        Some(self.connection().inner().retransmitted_of(self.stream))
+    }
     fn sample(&self) -> Option<Sample> {
         if self.is_first() { self.connection().sample() } else { None }
     }

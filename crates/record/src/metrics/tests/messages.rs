@@ -1,4 +1,4 @@
-//! Requests, frames, and flows that have no rows of their own.
+//! Requests, frames, commands, and flows that have no rows of their own.
 
 use super::*;
 
@@ -45,4 +45,29 @@ fn bytes_that_a_command_reads_are_unknown_and_random_flows_have_no_rows() {
     let command = &summary.groups[1].metrics;
     assert_eq!(command.get("goodput_mbps"), Value::Undefined);
     assert_ne!(command.get("throughput_mbps"), Value::Undefined);
+}
+
+#[test]
+fn retransmissions_of_a_command_are_those_of_its_tcp_connections() {
+    let (mut info, mut records) = (run(), records());
+    info.groups[1].transport = "command".into();
+    // From 500 ms on, one packet of 20 each 100 ms.
+    let command = RunSummary::new(&info, &records, None).groups.remove(1).metrics;
+    assert_eq!(command.get("retransmissions"), Value::Count(5));
+    assert!(near(command.get("retransmission_percent"), 5.0));
+    // Packets of which no TCP header tells.
+    for sample in records.flows.iter_mut().filter(|sample| sample.flow == 2) {
+        (sample.counters.retransmitted, sample.counters.rtt_count) = (0, 0);
+    }
+    let summary = RunSummary::new(&info, &records, None);
+    let command = &summary.groups[1].metrics;
+    assert_eq!(command.get("retransmissions"), Value::Undefined);
+    assert_eq!(command.get("retransmission_percent"), Value::Undefined);
+    // The run's are those of the other group: 2 and 1 of 40 and 20 packets, in eight periods.
+    assert_eq!(summary.metrics.get("retransmissions"), Value::Count(24));
+    assert!(near(summary.metrics.get("retransmission_percent"), 5.0));
+    // A transport that never retransmits has none, and knows it.
+    info.groups[1].transport = "udp".into();
+    let summary = RunSummary::new(&info, &records, None);
+    assert_eq!(summary.groups[1].metrics.get("retransmissions"), Value::Count(0));
 }

@@ -102,6 +102,16 @@ impl Connection {
     pub(crate) fn is_settled(&self, stream: u8) -> bool {
         self.outgoing.get(&stream).is_none_or(Outgoing::is_settled)
     }
+
+    /// Packets with a stream's data that were retransmitted so far.
+    pub(crate) fn retransmitted_of(&self, stream: u8) -> u64 {
+        self.outgoing.get(&stream).map_or(0, |stream| stream.retransmitted)
+    }
+
+    /// The sum of a count of all streams.
+    fn sum(&self, of: fn(&Outgoing) -> u64) -> u64 {
+        self.outgoing.values().map(of).sum()
+    }
 }
 
 impl Endpoint for Connection {
@@ -221,9 +231,12 @@ impl Endpoint for Connection {
         Counts { timeouts: self.timeouts, recoveries, undos: 0 }
     }
 
+    fn retransmitted(&self) -> Option<u64> {
+        Some(self.sum(|stream| stream.retransmitted))
+    }
+
     fn sample(&self) -> Option<Sample> {
         let first = self.flights.first()?;
-        let sum = |of: fn(&Outgoing) -> u64| self.outgoing.values().map(of).sum::<u64>();
         Some(Sample {
             cwnd: self.flights.iter().map(|flight| flight.in_packets().0).sum(),
             ssthresh: first.in_packets().1,
@@ -231,11 +244,11 @@ impl Endpoint for Connection {
             min_rtt: self.rtt.smallest(),
             rto: self.timeout_after(),
             in_flight: self.flights.iter().map(Flight::packets).sum(),
-            retransmitted: sum(|stream| stream.retransmitted),
+            retransmitted: self.sum(|stream| stream.retransmitted),
             timeouts: self.timeouts,
             pacing_rate: self.pacing_rate(self.last_heard),
             delivery_rate: first.delivery_rate(),
-            acknowledged: Bytes::new(sum(|stream| stream.settled)),
+            acknowledged: Bytes::new(self.sum(|stream| stream.settled)),
         })
     }
 
