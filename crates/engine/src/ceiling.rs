@@ -2,7 +2,7 @@
 
 use weir_base::{Bytes, Rate};
 use weir_plan::{Group, Ip, Link, Run};
-use weir_queue::Config;
+use weir_queue::Shaping;
 use weir_transport::FullPacket;
 
 /// Headers of IP (RFC 791, RFC 8200).
@@ -15,8 +15,7 @@ pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate>
     if links.iter().any(|link| link.traces().next().is_some()) {
         return None;
     }
-    let is_its = |flow: &usize| run.groups[run.flows[*flow].group].name == group.name;
-    let flows: Vec<u32> = (0..run.flows.len()).filter(is_its).map(|flow| flow as u32).collect();
+    let flows = flows_of(run, group);
     let ip_header = if group.ip == Ip::V6 { IPV6 } else { IPV4 };
     let FullPacket { payload, length } =
         group.transport.as_ref()?.full_packet(run.mtu(*flows.first()? as usize), ip_header)?;
@@ -30,25 +29,16 @@ pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate>
         let plain = rates.max().map(|rate| of(rate, link.overhead));
         let queues = std::iter::once(&link.queue)
             .chain(link.schedule.iter().filter_map(|change| change.queue.as_ref()));
-        let shaped =
-            queues.filter_map(|queue| shaped(queue, &flows)).map(|(rate, overhead)| of(rate, overhead)).max();
+        let shaped = queues.filter_map(|queue| queue.shaping(&flows));
+        let shaped = shaped.map(|Shaping { rate, overhead }| of(rate, overhead)).max();
         plain.into_iter().chain(shaped).min()
     };
     links.iter().filter_map(of_link).min()
 }
 
-/// The long-term rate at which a queue passes these flows, and the bytes that it counts for each packet beside its IP
-/// length. `None` if the queue is no shaper, or shapes none of these flows.
-fn shaped(queue: &Config, flows: &[u32]) -> Option<(Rate, Bytes)> {
-    match queue {
-        Config::Tbf(tbf) => Some((tbf.rate, tbf.overhead)),
-        Config::Htb(htb) => {
-            let has = |named: &Vec<u32>| flows.iter().any(|flow| named.contains(flow));
-            let theirs = htb.classes.iter().filter(|class| class.flows.as_ref().is_some_and(has));
-            let rates = theirs.map(|class| class.ceil.unwrap_or(class.rate).bits_per_sec());
-            let sum = rates.fold(0, u64::saturating_add);
-            (sum > 0).then(|| (Rate::from_bits_per_sec(sum), htb.overhead))
-        }
-        _ => None,
-    }
+/// The numbers of a group's flows.
+pub(crate) fn flows_of(run: &Run, group: &Group) -> Vec<u32> {
+    let flows = (0..).zip(&run.flows);
+    let its = flows.filter(|(_, flow)| run.groups[flow.group].name == group.name);
+    its.map(|(number, _)| number).collect()
 }

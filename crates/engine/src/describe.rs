@@ -1,6 +1,6 @@
 //! A run described for metrics: names, groups, and the greatest rates and least delays of its paths.
 
-use crate::ceiling::ceiling;
+use crate::ceiling::{ceiling, flows_of};
 use crate::cell_id;
 use std::collections::BTreeMap;
 use weir_base::{Rate, Span};
@@ -187,11 +187,12 @@ fn fastest(link: &weir_plan::Link) -> Option<Rate> {
 }
 
 /// The instrumented link that the run's own queue metrics describe: the slowest that a group's data crosses, the first of
-/// several equals. If only some of a group's pairs cross a link, parallel links carry the others: the link then counts with
+/// several equals. A link is as slow as its shaper if that is slower. If only some of a group's pairs cross a link, parallel links carry the others: the link then counts with
 /// its rate times the number of all pairs over the number of pairs that cross it.
 fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
     let mut slowness: BTreeMap<usize, (bool, u128)> = BTreeMap::new();
     for group in &run.groups {
+        let flows = flows_of(run, group);
         let mut crossing: BTreeMap<usize, u128> = BTreeMap::new();
         for link in group.pairs.iter().flat_map(|pair| paths.links(pair.from, pair.to)) {
             *crossing.entry(link).or_default() += 1;
@@ -199,7 +200,8 @@ fn bottleneck(run: &Run, paths: &Paths) -> Option<u32> {
         for (link, crossing) in crossing {
             let beside = |rate: Rate| u128::from(rate.bits_per_sec()) * group.pairs.len() as u128 / crossing;
             // A link without a rate builds no queue: any other is slower.
-            let rate = run.network.links[link].rate;
+            let weir_plan::Link { rate, queue, .. } = &run.network.links[link];
+            let rate = rate.iter().copied().chain(queue.shaping(&flows).map(|shaping| shaping.rate)).min();
             let slow = (rate.is_none(), rate.map_or(0, beside));
             slowness.entry(link).and_modify(|known| *known = slow.min(*known)).or_insert(slow);
         }

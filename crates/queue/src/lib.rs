@@ -116,6 +116,15 @@ pub struct Fault {
     pub help: String,
 }
 
+/// How a shaper holds some flows back, all of them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shaping {
+    /// Greatest long-term rate, counted in IP bytes plus `overhead`.
+    pub rate: Rate,
+    /// Bytes that each packet counts in addition to its IP length.
+    pub overhead: Bytes,
+}
+
 /// Properties of a discipline that follow from its parameters.
 trait Parameters {
     /// The discipline's target delay; `None` if it has no target.
@@ -133,6 +142,11 @@ trait Parameters {
     /// What is wrong with the parameters on this link, beyond their types; `None` if nothing is.
     fn fault(&self, link: &Link) -> Option<Fault> {
         let _ = link;
+        None
+    }
+    /// How the discipline shapes these flows, numbered in the order of the run; `None` if it does not shape all of them.
+    fn shaping(&self, flows: &[u32]) -> Option<Shaping> {
+        let _ = flows;
         None
     }
     /// Why a discipline with these parameters cannot change to `next` at run time; `None` if it can.
@@ -154,6 +168,10 @@ impl Config {
             return Some(format!("a queue `{}` cannot become `{}`", self.name(), next.name()));
         }
         self.parameters().change_fault(next)
+    }
+    /// How the discipline shapes these flows, numbered in the order of the run; `None` if it does not shape all of them.
+    pub fn shaping(&self, flows: &[u32]) -> Option<Shaping> {
+        self.parameters().shaping(flows)
     }
     /// The discipline's target delay; `None` if it has no target.
     pub fn target(&self) -> Option<Span> {

@@ -53,6 +53,9 @@ impl crate::Parameters for Config {
     fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
         ("queue", self.queue.iter().map(|queue| &**queue).collect())
     }
+    fn shaping(&self, _: &[u32]) -> Option<crate::Shaping> {
+        Some(crate::Shaping { rate: self.rate, overhead: self.overhead })
+    }
     fn change_fault(&self, next: &crate::Config) -> Option<String> {
         let crate::Config::Tbf(next) = next else { return None };
         (self.queue != next.queue).then(|| "the queue within a token bucket filter cannot change".to_owned())

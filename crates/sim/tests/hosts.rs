@@ -186,3 +186,23 @@ fn the_rates_of_parallel_cards_are_added() {
     assert_eq!(info("1 Gbit/s"), ("capture-1".into(), 100.0, 600.0));
     assert_eq!(info("50 Mbit/s"), ("down".into(), 50.0, 50.0));
 }
+
+#[test]
+fn a_shaper_makes_its_link_the_bottleneck() {
+    let bottleneck = |queue: &str| {
+        let text = format!(
+            "format = 1\n[dumbbell]\nrate = \"1 Gbit/s\"\nrtt = \"20 ms\"\nqueue = {queue}\n\
+             [nic.capture]\nrate = \"100 Mbit/s\"\nhosts = 6\n[traffic.a]\nflows = 6\nhost = \"capture\"\n"
+        );
+        let run = Lab::from_str(&text, "hosts.toml", Path::new("."), &[]).unwrap().runs().remove(0);
+        let info = weir_engine::run_info("sim", &run);
+        info.links[info.bottleneck.unwrap() as usize].name.clone()
+    };
+    let tbf = |rate: &str| {
+        format!("{{ kind = \"tbf\", rate = \"{rate}\", burst = \"625 kB\", limit = \"10 ms\" }}")
+    };
+    assert_eq!(bottleneck("\"tail-drop\""), "capture-1", "six cards carry 600 Mbit/s");
+    assert_eq!(bottleneck(&tbf("200 Mbit/s")), "down");
+    assert_eq!(bottleneck(&tbf("700 Mbit/s")), "capture-1");
+    assert_eq!(bottleneck("{ kind = \"htb\", classes = [{ rate = \"200 Mbit/s\" }] }"), "down");
+}

@@ -4,7 +4,7 @@ use crate::psched::ETHERNET_HEADER;
 use crate::{bands, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_base::{Bytes, Ecn, Rate};
 
 /// Number of priorities of leaves (TC_HTB_NUMPRIO, linux/pkt_sched.h).
@@ -31,6 +31,16 @@ pub struct Config {
 impl crate::Parameters for Config {
     fn inner(&self) -> (&'static str, Vec<&crate::Config>) {
         ("classes", self.classes.iter().map(|class| &class.queue).collect())
+    }
+    /// The sum of the ceilings of the leaves that take these flows.
+    fn shaping(&self, flows: &[u32]) -> Option<crate::Shaping> {
+        let leaves: Option<BTreeSet<&str>> =
+            flows.iter().map(|flow| Some(&*self.leaf_of(*flow)?.name)).collect();
+        let leaves = leaves.filter(|leaves| !leaves.is_empty())?;
+        let theirs = self.classes.iter().filter(|class| leaves.contains(class.name.as_str()));
+        let rates = theirs.map(|class| class.ceil.unwrap_or(class.rate).bits_per_sec());
+        let rate = Rate::from_bits_per_sec(rates.fold(0, u64::saturating_add));
+        Some(crate::Shaping { rate, overhead: self.overhead })
     }
     fn change_fault(&self, next: &crate::Config) -> Option<String> {
         let crate::Config::Htb(next) = next else { return None };
@@ -144,6 +154,19 @@ impl<'de> Deserialize<'de> for Config {
 }
 
 impl Config {
+    /// The leaf that takes all packets of a flow: the one that names it, or else the one that takes what no other does. `None` if
+    /// there is none, or if leaves share the flow's packets by codepoint.
+    fn leaf_of(&self, flow: u32) -> Option<&Class> {
+        let is_leaf =
+            |class: &&Class| self.classes.iter().all(|child| child.parent.as_ref() != Some(&class.name));
+        let mut leaves = self.classes.iter().filter(is_leaf);
+        let named =
+            leaves.clone().find(|leaf| leaf.flows.as_ref().is_some_and(|flows| flows.contains(&flow)));
+        let has_codepoints = leaves.clone().any(|leaf| leaf.ecn.is_some());
+        let rest = leaves.find(|leaf| leaf.flows.is_none() && leaf.ecn.is_none());
+        named.or(rest).filter(|_| !has_codepoints)
+    }
+
     /// The first inconsistency, as an error message; `None` if there is none.
     fn wrong(&self) -> Option<String> {
         if !(1..=MOST_CLASSES).contains(&self.classes.len()) {

@@ -267,3 +267,28 @@ fn invalid_classes_are_refused() {
     assert!(refused(r#"{ "classes": [{ "ceil": "1 Mbit/s" }] }"#).contains("below its rate of 10 Mbit/s"));
     assert!(refused(r#"{ "classes": [{ "prio": 8 }] }"#).contains("write 0 to 7"));
 }
+
+#[test]
+fn flows_are_shaped_by_the_ceilings_of_the_leaves_that_take_them() {
+    let shaping = |classes: &str, flows: &[u32]| {
+        let config = config(&format!(r#"{{ "overhead": "10 B", "classes": [{classes}] }}"#));
+        let shaping = crate::Config::Htb(config).shaping(flows)?;
+        assert_eq!(shaping.overhead, Bytes::new(10));
+        Some(shaping.rate.bits_per_sec() / 1_000_000)
+    };
+    let root = r#"{ "name": "root", "rate": "90 Mbit/s" }"#;
+    let a = r#"{ "name": "a", "parent": "root", "rate": "8 Mbit/s", "ceil": "20 Mbit/s", "flows": [0, 1] }"#;
+    let b = r#"{ "name": "b", "parent": "root", "rate": "5 Mbit/s", "flows": [2] }"#;
+    let rest = r#"{ "name": "rest", "parent": "root", "rate": "1 Mbit/s" }"#;
+    let named = [root, a, b].join(",");
+    assert_eq!(shaping(&named, &[0, 1]), Some(20), "once for both flows");
+    assert_eq!(shaping(&named, &[1, 2]), Some(25));
+    assert_eq!(shaping(&named, &[2, 3]), None, "flow 3 is not shaped");
+    assert_eq!(shaping(&named, &[]), None);
+    assert_eq!(shaping(&[root, a, b, rest].join(","), &[2, 3]), Some(6));
+    let by_codepoint = r#"{ "name": "marked", "rate": "2 Mbit/s", "ecn": ["ect0"] }"#;
+    assert_eq!(
+        shaping(&[rest.replace("\"parent\": \"root\", ", "").as_str(), by_codepoint].join(","), &[0]),
+        None
+    );
+}
