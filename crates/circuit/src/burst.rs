@@ -1,7 +1,7 @@
 //! How many bytes a shaper may send back to back: the least that keeps the rate, since a larger burst leaves at the card's rate and queues
 //! behind it (sections 3.3.2 and 4.4.3).
 
-use crate::{Case, Headers, Request, Timers};
+use crate::{Headers, Request, Timers};
 use weir_base::{Bytes, Rate};
 
 /// The largest packet of many segments that the kernel hands to a device (Linux `GSO_LEGACY_MAX_SIZE`).
@@ -42,11 +42,7 @@ pub(crate) fn burst(request: &Request, headers: &Headers, rate: Rate) -> (Bytes,
             (Bytes::new(in_a_tick.div_ceil(frame) * frame), Reason::Tick)
         }
     };
-    // A token bucket filter sends when it has tokens for the whole packet. A bucket of one such packet is full at that time, so that the
-    // tokens of the time by which its timer is late are lost: it carried 914 of 956 Mbit/s at 1 Gbit/s on Linux 6.18, and all of them with
-    // a bucket of two. HTB's bucket may owe tokens.
-    let packets = if request.case == Case::Multiple { 1 } else { 2 };
-    let by_offloads = (Bytes::new(largest_packet(headers).get() * packets), Reason::Offloads);
+    let by_offloads = (largest_packet(headers), Reason::Offloads);
     if request.offloads && by_offloads.0 > by_timer.0 { by_offloads } else { by_timer }
 }
 
@@ -56,8 +52,7 @@ mod tests {
     use weir_base::Span;
 
     fn at(rate: Rate, timers: Timers, offloads: bool) -> (u64, Reason) {
-        let case = Case::Multiple;
-        let request = Request { timers, offloads, case, ..Request::new(rate, Span::from_millis(26)) };
+        let request = Request { timers, offloads, ..Request::new(rate, Span::from_millis(26)) };
         let (burst, reason) = burst(&request, &Headers::of(&request), rate);
         (burst.get(), reason)
     }
@@ -87,9 +82,5 @@ mod tests {
     fn with_offloads_the_bucket_holds_the_largest_packet() {
         // 65,470 bytes without headers are 45 segments of 1,448; 45 frames of 1,514.
         assert_eq!(at(Rate::from_mbit_per_sec(4000), Timers::Fine, true), (68_130, Reason::Offloads));
-        // The bucket of a token bucket filter holds two such packets.
-        let single = Request::new(Rate::from_mbit_per_sec(4000), Span::from_millis(26));
-        let (burst, _) = burst(&single, &Headers::of(&single), single.rate);
-        assert_eq!(burst.get(), 2 * 68_130);
     }
 }

@@ -13,12 +13,14 @@ use std::ops::Bound::Excluded;
 use weir_base::{Rate, Span};
 
 /// The guarantee of a circuit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guarantee {
-    /// The full rate, always.
+    /// The full rate, always (3.5.1).
+    #[default]
     Full,
-    /// The rate, as long as background traffic stays at or below its average.
+    /// The rate, as long as background traffic stays at or below its average: it was admitted by the average use of its links, and no
+    /// switch polices or schedules it (3.5.3).
     Semi,
 }
 

@@ -1,7 +1,7 @@
 //! A plan in words: each setting with its value, its reason, and the source.
 
 use crate::burst::Reason;
-use crate::{Control, Layer, Plan, Shaper, Timers};
+use crate::{Control, Layer, Plan, Timers};
 use serde::Serialize;
 use weir_base::{Bytes, Rate};
 
@@ -132,28 +132,18 @@ impl Plan {
                 ("the packets due while this host, busy with other work, wakes the shaper late", "4.4.3")
             }
             Reason::Tick => ("rate / HZ: all packets due in one tick leave at once", "4.4.3"),
-            Reason::Offloads => (
-                "the largest offloaded packet, with the headers of each segment; two of them for tbf, whose timer is late",
-                "Linux qdisc_pkt_len_init",
-            ),
+            Reason::Offloads => {
+                ("the largest offloaded packet, with the headers of each segment", "Linux qdisc_pkt_len_init")
+            }
         };
-        let [rate, ceil, burst_name, limit] = match self.shaper {
-            Shaper::Tbf => ["tbf rate", "", "tbf burst", "tbf limit"],
-            Shaper::Htb => ["htb rate", "htb ceil", "htb burst, cburst", "bfifo limit"],
-        };
-        let mut rows = vec![row(rate, exactly.clone(), layer.into(), "3.2.2")];
-        if self.shaper == Shaper::Htb {
-            rows.push(row(
-                ceil,
-                exactly,
-                "the rate: each circuit's class is at the root and borrows no rate".into(),
-                "3.5.2",
-            ));
-        }
-        rows.push(row(burst_name, size(self.burst), burst.0.into(), burst.1));
-        let whole = "the whole window, so that no packet is refused: Circuit TCP would lose each one";
-        rows.push(row(limit, size(self.limit), whole.into(), "3.5.1"));
-        rows
+        let alone = "the rate: the circuit's class is at the root and borrows no rate";
+        let waits = "the whole window and a burst of other traffic, so that no packet is refused: Circuit TCP would lose each one";
+        vec![
+            row("htb rate", exactly.clone(), layer.into(), "3.2.2"),
+            row("htb ceil", exactly, alone.into(), "3.5.2"),
+            row("htb burst, cburst", size(self.burst), burst.0.into(), burst.1),
+            row("bfifo limit", size(self.limit), waits.into(), "3.5.1"),
+        ]
     }
 
     fn memory_rows(&self) -> Vec<Row> {

@@ -1,8 +1,11 @@
 //! The settings of a host for a circuit. Every number follows from the circuit's rate and round trip: the window from both,
 //! the shaper's buffer from the window, the sockets' buffers from the window (sections 3.3 and 3.5).
+//!
+//! One difference: the thesis has a token bucket filter for a circuit that is alone. Here it has a class of HTB at the root too, as each
+//! of several has (section 3.5.2), so that another circuit can be added without a gap.
 
 use crate::burst::{Reason, burst};
-use crate::{Case, Headers, Priority, Refusal, Request};
+use crate::{Guarantee, Headers, Priority, Refusal, Request};
 use serde::{Serialize, Serializer};
 use weir_base::{Bytes, Rate, Span};
 use weir_control::circuit_window;
@@ -22,15 +25,14 @@ pub struct Plan {
     pub window: Bytes,
     /// The window in segments.
     pub window_segments: u64,
-    /// The shaper at the sender's card.
-    pub shaper: Shaper,
-    /// The shaper's rate, in frames as `tc` counts them.
+    /// Rate of the circuit's class at the sender's shaper, in frames as `tc` counts them.
     #[serde(rename = "shaper_rate_bit_per_s", serialize_with = "bits")]
     pub shaper_rate: Rate,
     /// How many bytes the shaper sends back to back.
     #[serde(rename = "burst_bytes", serialize_with = "bytes")]
     pub burst: Bytes,
-    /// How many bytes may wait in the shaper.
+    /// How many bytes may wait in the shaper: the whole window and a burst of other traffic to the destination, so that neither has
+    /// the shaper refuse the other.
     #[serde(rename = "limit_bytes", serialize_with = "bytes")]
     pub limit: Bytes,
     /// `net.ipv4.tcp_wmem` at the sender: least, first and largest buffer in bytes.
@@ -69,16 +71,6 @@ pub enum Control {
     Htcp,
 }
 
-/// The shaper that keeps the sender's card at the circuit's rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Shaper {
-    /// A token bucket for the whole device.
-    Tbf,
-    /// A class at the root for each circuit, so that none borrows from another, each with a queue limited in bytes.
-    Htb,
-}
-
 /// H-TCP halves its window at a loss; from twice the bandwidth-delay product it falls to exactly that (section 3.5.3).
 const HTCP_WINDOW_PERCENT: u32 = 200;
 /// The kernel uses half of a buffer for the window (section 4.3).
@@ -99,8 +91,8 @@ impl Plan {
         request.check()?;
         let headers = Headers::of(request);
         let rate = headers.in_frames(request.rate, request.layer);
-        let control = match (request.case, request.priority) {
-            (Case::Semi, Priority::Background) => Control::Htcp,
+        let control = match (request.guarantee, request.priority) {
+            (Guarantee::Semi, Priority::Background) => Control::Htcp,
             _ => Control::Ctcp,
         };
         let percent = if control == Control::Ctcp { request.window_percent } else { HTCP_WINDOW_PERCENT };
@@ -117,11 +109,9 @@ impl Plan {
             bdp,
             window,
             window_segments,
-            shaper: if request.case == Case::Multiple { Shaper::Htb } else { Shaper::Tbf },
             shaper_rate: rate,
             burst,
-            // A packet longer than the limit would never leave.
-            limit: in_flight.max(burst),
+            limit: in_flight + burst,
             tcp_wmem: [LEAST_BUFFER, buffer, buffer],
             tcp_rmem: [LEAST_BUFFER, buffer, buffer],
             tcp_mem: memory(2 * buffer),

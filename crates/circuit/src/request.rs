@@ -1,22 +1,8 @@
 //! The request for a plan: a circuit, and the host that sends over it.
 
-use crate::Refusal;
+use crate::{Guarantee, Refusal};
 use serde::Serialize;
 use weir_base::{Bytes, Rate, Span};
-
-/// The guarantee of the network, and the number of circuits of this host (section 3.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Case {
-    /// One circuit with a guaranteed rate (3.5.1).
-    #[default]
-    Single,
-    /// Several guaranteed circuits at a time, to different destinations (3.5.2).
-    Multiple,
-    /// One circuit whose rate was admitted by the average use of its links, and which no switch polices or schedules
-    /// (3.5.3).
-    Semi,
-}
 
 /// Which traffic comes first on a circuit without a full guarantee (section 3.5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -80,7 +66,7 @@ pub struct Request {
     /// The version of IP.
     pub ip: Ip,
     /// The guarantee of the network.
-    pub case: Case,
+    pub guarantee: Guarantee,
     /// Which traffic comes first if the guarantee is not full.
     pub priority: Priority,
     /// The rate of the sender's card; `None` if it is unknown.
@@ -103,7 +89,7 @@ const MTUS: (Bytes, Bytes) = (Bytes::new(1280), Bytes::new(65_535));
 const WINDOW_PERCENTS: (u32, u32) = (1, 1000);
 
 impl Request {
-    /// A request for one guaranteed circuit of this rate and round trip, with defaults for everything else.
+    /// A request for a guaranteed circuit of this rate and round trip, with defaults for everything else.
     pub fn new(rate: Rate, rtt: Span) -> Request {
         Request {
             rate,
@@ -111,7 +97,7 @@ impl Request {
             mtu: MTU,
             layer: Layer::default(),
             ip: Ip::default(),
-            case: Case::default(),
+            guarantee: Guarantee::default(),
             priority: Priority::default(),
             card: None,
             timers: Timers::default(),

@@ -69,7 +69,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
         mtu: args.mtu,
         layer: args.counts.into(),
         ip: args.ip,
-        case: args.case.into(),
+        guarantee: if args.semi { Guarantee::Semi } else { Guarantee::Full },
         priority: args.priority.into(),
         card: args.card,
         timers: args.hz.map(Timers::Tick).or(args.late.map(Timers::Late)).unwrap_or_default(),

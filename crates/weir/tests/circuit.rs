@@ -33,11 +33,17 @@ fn a_plan_lists_each_setting_with_its_reason() {
     for told in ["16900000 B", "4000000000bit", "4096 33801564 33801564", "3.826 Gbit/s", "(3.5.1)"] {
         assert!(out.contains(told), "{told} in\n{out}");
     }
-    let plan = json("plan --rate 500mbit --rtt 50ms --case multiple --json");
-    assert_eq!((&plan["shaper"], &plan["ceiling_bit_per_s"]), (&"htb".into(), &478_203_434u64.into()));
+    let plan = json("plan --rate 500mbit --rtt 50ms --json");
+    assert_eq!(plan["ceiling_bit_per_s"], 478_203_434u64);
     let settings = plan["settings"].as_array().unwrap();
+    // The shaper that `up` sets: a class of HTB with a queue.
+    let has =
+        |name: &str, value: &str| settings.iter().any(|row| row["name"] == name && row["value"] == value);
+    assert!(has("htb rate", "500000000bit") && has("htb ceil", "500000000bit"), "{plan}");
+    // 2,684 frames of 1,514 bytes are the window, 45 the largest packet.
+    assert!(has("bfifo limit", "4131706 B (4131.7 kB)"), "{plan}");
     assert!(settings.iter().all(|row| !row["reason"].as_str().unwrap().is_empty()));
-    let gives_way = json("plan --rate 500mbit --rtt 50ms --case semi --priority background --json");
+    let gives_way = json("plan --rate 500mbit --rtt 50ms --semi --priority background --json");
     assert_eq!(gives_way["control"], "htcp");
     assert_eq!(json("plan --rate 4gbit --rtt 26ms --mtu 9000 --json")["ceiling_bit_per_s"], 3_970_712_225u64);
 }
@@ -52,7 +58,7 @@ fn impossible_plans_are_refused() {
         ("plan --rate 4gbit --rtt 26", "has no unit"),
         ("plan --rate 4gbit --rtt 26ms --mtu 100", "an MTU of 100 B is out of range"),
         ("plan --rate 4gbit --rtt 26ms --hz 0", "HZ must be at least 1"),
-        ("plan --rate 4gbit --rtt 26ms --case double", "invalid value 'double'"),
+        ("plan --rate 4gbit --rtt 26ms --priority double", "invalid value 'double'"),
     ] {
         let told = refusal(arguments);
         assert!(told.contains(why), "{arguments}: {told}");
@@ -135,8 +141,10 @@ fn the_planned_lab_has_the_planners_numbers() {
             let buffer = |name: &str, least: u64| plan[name][2].as_u64().unwrap().max(least);
             for part in [
                 format!(
-                    "rate = \"{rate}\", burst = \"{} B\", limit = \"{} B\"",
-                    plan["burst_bytes"], plan["limit_bytes"]
+                    "classes = [{{ rate = \"{rate}\", burst = \"{burst} B\", cburst = \"{burst} B\", \
+                     queue = {{ kind = \"tail-drop\", limit = \"{limit} B\" }} }}]",
+                    burst = plan["burst_bytes"],
+                    limit = plan["limit_bytes"],
                 ),
                 format!("send_buffer\" = \"{} B\"", buffer("tcp_wmem", least_send)),
                 format!("receive_buffer\" = \"{} B\"", buffer("tcp_rmem", least_receive)),

@@ -21,8 +21,11 @@ fn a_plan_for_the_wide_area_path_of_the_thesis_has_its_values() {
     let plan = plan(gbit(4), 26);
     // 4e9 / 8 x 0.026 = 13.0 MB; 1.3 times that is 16.9 MB, 11,163 frames of 1,514 bytes.
     assert_eq!((plan.bdp.get(), plan.window.get(), plan.window_segments), (13_000_000, 16_900_000, 11_163));
-    assert_eq!(plan.limit.get(), 11_163 * 1514);
-    assert_eq!((plan.control, plan.shaper, plan.burst.get()), (Control::Ctcp, Shaper::Tbf, 2 * 68_130));
+    // 45 segments of 1,514 bytes are the largest packet, and one may wait beside the window.
+    assert_eq!(
+        (plan.control, plan.burst.get(), plan.limit.get()),
+        (Control::Ctcp, 68_130, 11_163 * 1514 + 68_130)
+    );
     let buffer = 2 * 11_163 * 1514;
     assert_eq!((plan.tcp_wmem, plan.tcp_rmem), ([4096, buffer, buffer], [4096, buffer, buffer]));
     // 67,603,128 bytes in both buffers are 16,504.7 pages.
@@ -76,13 +79,13 @@ fn a_small_window_limits_the_expected_rate_to_its_share() {
 }
 
 #[test]
-fn several_circuits_get_htb_and_a_semi_guaranteed_background_one_gets_htcp() {
-    let with = |case, priority| Plan::of(&Request { case, priority, ..request(mbit(500), 50) }).unwrap();
-    assert_eq!(with(Case::Multiple, Priority::Transfer).shaper, Shaper::Htb);
-    assert_eq!(with(Case::Multiple, Priority::Background).control, Control::Ctcp, "it is guaranteed");
-    assert_eq!(with(Case::Semi, Priority::Transfer).control, Control::Ctcp);
-    let gives_way = with(Case::Semi, Priority::Background);
-    assert_eq!((gives_way.control, gives_way.shaper), (Control::Htcp, Shaper::Tbf));
+fn a_semi_guaranteed_background_circuit_gets_htcp() {
+    let with =
+        |guarantee, priority| Plan::of(&Request { guarantee, priority, ..request(mbit(500), 50) }).unwrap();
+    assert_eq!(with(Guarantee::Full, Priority::Background).control, Control::Ctcp, "it is guaranteed");
+    assert_eq!(with(Guarantee::Semi, Priority::Transfer).control, Control::Ctcp);
+    let gives_way = with(Guarantee::Semi, Priority::Background);
+    assert_eq!(gives_way.control, Control::Htcp);
     // tcp_wmem is four times the bandwidth-delay product: 3.125 MB are 2,065 frames, so 4,129 are twice that, and buffers
     // twice again.
     assert_eq!(gives_way.tcp_wmem[2], 2 * 4129 * 1514);
@@ -99,11 +102,11 @@ fn a_window_is_at_most_a_gibibyte_and_a_buffer_at_most_the_largest_setting() {
 }
 
 #[test]
-fn the_limit_of_a_short_path_holds_two_of_the_largest_packets() {
-    // 100 Mbit/s and 0.3 ms hold 3,750 bytes, 4,875 with the surplus, 4 frames; two packets of many segments are longer.
+fn the_limit_of_a_short_path_holds_its_window_and_the_largest_packet() {
+    // 100 Mbit/s and 0.3 ms hold 3,750 bytes, 4,875 with the surplus, 4 frames; a packet of many segments is longer.
     let request = Request { rtt: Span::from_micros(300), ..request(mbit(100), 1) };
     let plan = Plan::of(&request).unwrap();
-    assert_eq!((plan.window_segments, plan.limit.get()), (4, 2 * 68_130));
+    assert_eq!((plan.window_segments, plan.limit.get()), (4, 4 * 1514 + 68_130));
 }
 
 #[test]
@@ -143,7 +146,7 @@ fn every_plan_fits_its_shaper_and_its_buffers() {
             mtu: Bytes::new(1280 + random.below(8_000)),
             offloads: random.chance(0.5),
             timers: if random.chance(0.5) { Timers::Fine } else { Timers::Tick(100) },
-            case: [Case::Single, Case::Multiple, Case::Semi][random.below(3) as usize],
+            guarantee: if random.chance(0.5) { Guarantee::Full } else { Guarantee::Semi },
             ..Request::new(rate, rtt)
         };
         let plan = Plan::of(&request).unwrap();

@@ -5,13 +5,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_base::{Bytes, Rate, Span};
-use weir_circuit::{Case, Destination, Ip, Layer, Priority, Utc};
+use weir_circuit::{Destination, Ip, Layer, Priority, Utc};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   weir circuit plan --rate 4gbit --rtt 26ms
-  weir circuit plan --rate 500mbit --rtt 50ms --case multiple --json
+  weir circuit plan --rate 500mbit --rtt 50ms --semi --priority background --json
   weir circuit reserve --to 10.1.0.0/16 --device eth0 --rate 4gbit --rtt 26ms --from 2026-11-23T10:00Z --for 2h
   weir circuit up 3
   weir circuit watch
@@ -68,17 +68,6 @@ pub(crate) enum CircuitAction {
     },
 }
 
-/// What the network promises.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum CaseName {
-    /// One circuit with a guaranteed rate
-    Single,
-    /// Several circuits at a time, to different destinations
-    Multiple,
-    /// One circuit, admitted by the average use of its links
-    Semi,
-}
-
 /// Who comes first on a semi-guaranteed circuit.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum PriorityName {
@@ -99,15 +88,6 @@ pub(crate) enum LayerName {
     Packet,
 }
 
-impl From<CaseName> for Case {
-    fn from(name: CaseName) -> Case {
-        match name {
-            CaseName::Single => Case::Single,
-            CaseName::Multiple => Case::Multiple,
-            CaseName::Semi => Case::Semi,
-        }
-    }
-}
 impl From<PriorityName> for Priority {
     fn from(name: PriorityName) -> Priority {
         match name {
@@ -145,7 +125,7 @@ fn mtu(text: &str) -> Result<Bytes, String> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  weir circuit plan --rate 500mbit --rtt 50ms --case multiple --mtu 9000
+  weir circuit plan --rate 500mbit --rtt 50ms --semi --priority background --mtu 9000
   weir circuit plan --probe 10.1.2.3
   weir circuit plan --rate 4gbit --probe 10.1.2.3")]
 pub(crate) struct PlanArgs {
@@ -163,9 +143,9 @@ pub(crate) struct PlanArgs {
     /// The largest IP packet in bytes
     #[arg(long, default_value = "1500", value_parser = mtu)]
     pub mtu: Bytes,
-    /// What the network promises, and how many circuits leave this host
-    #[arg(long, default_value = "single")]
-    pub case: CaseName,
+    /// The circuit is admitted by the average use of its links
+    #[arg(long)]
+    pub semi: bool,
     /// Who comes first on a semi-guaranteed circuit
     #[arg(long, default_value = "transfer")]
     pub priority: PriorityName,

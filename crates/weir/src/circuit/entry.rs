@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use weir_base::{Bytes, Rate, Span};
 use weir_circuit::{
-    Case, Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store, Timers,
+    Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store, Timers,
 };
 use weir_shaper::{Class, Device, Handle, Match, Step};
 
@@ -57,7 +57,7 @@ impl Up {
             false => weir_circuit::Ip::V4,
         };
         Plan::of(&Request {
-            case: if self.semi { Case::Semi } else { Case::Multiple },
+            guarantee: if self.semi { Guarantee::Semi } else { Guarantee::Full },
             priority: if self.background { Priority::Background } else { Priority::Transfer },
             mtu: Bytes::new(self.mtu),
             ip,
@@ -72,10 +72,7 @@ impl Up {
 
     /// The steps that make its class and queue, or change them if they exist.
     pub(crate) fn shape(&self, plan: &Plan) -> [Step; 2] {
-        // Room for the plan's whole window and for a burst of other traffic to the destination, so that neither makes the
-        // shaper refuse the other.
-        let limit = plan.limit + plan.burst;
-        let (rate, burst) = (plan.shaper_rate, plan.burst);
+        let (rate, burst, limit) = (plan.shaper_rate, plan.burst, plan.limit);
         let class = Class {
             handle: self.handle(),
             parent: ROOT,
