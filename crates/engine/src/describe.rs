@@ -31,6 +31,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         name: group.name.clone(),
         controller: group.controller().map(|controller| controller.name().into()),
         transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
+        handshake: group.transport.as_ref().is_some_and(weir_transport::Config::has_handshake),
         workload: group.workload.name().into(),
         rtt: group.rtt(),
         route: route(run, &paths, group),

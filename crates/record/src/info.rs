@@ -28,8 +28,8 @@ pub struct RunInfo {
     pub windows: Vec<WindowInfo>,
     /// Length of a sample period.
     pub sample: Span,
-    /// Index of the link whose queue the run's own metrics describe: the slowest instrumented link that a group's data crosses;
-    /// parallel links are taken as one. `None` if there is no such link.
+    /// Index of the link whose queue the run's own metrics describe: the slowest instrumented link that a group's data crosses.
+    /// A link is as slow as its shaper; parallel links are taken as one. `None` if there is no such link.
     pub bottleneck: Option<u32>,
     /// All links, instrumented or not.
     pub links: Vec<LinkInfo>,
@@ -94,6 +94,9 @@ pub struct GroupInfo {
     pub controller: Option<String>,
     /// The transport: `tcp`, `udp`, ...
     pub transport: String,
+    /// Whether the data of each flow waits for a handshake of a round trip.
+    #[serde(default)]
+    pub handshake: bool,
     /// The name of its workload.
     pub workload: String,
     /// Base RTT between its hosts at the start.

@@ -65,6 +65,10 @@ trait Transport {
     fn connection(&self) -> Option<&str> {
         None
     }
+    /// Whether the data of each flow waits for a handshake of a round trip.
+    fn has_handshake(&self) -> bool {
+        false
+    }
     /// Id of the Coordination Protocol's application in its packets; `None` without coordination.
     fn application(&self) -> Option<u8> {
         None
@@ -136,6 +140,10 @@ impl Config {
     /// Name of the connection that a group's flows share; `None` if the transport has one stream or the group names none.
     pub fn connection(&self) -> Option<&str> {
         self.transport().connection()
+    }
+    /// Whether the data of each flow waits for a handshake of a round trip.
+    pub fn has_handshake(&self) -> bool {
+        self.transport().has_handshake()
     }
     /// Id of the Coordination Protocol's application in its packets; `None` without coordination.
     pub fn application(&self) -> Option<u8> {

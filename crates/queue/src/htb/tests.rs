@@ -230,7 +230,7 @@ fn a_schedule_cannot_change_a_parent_an_inner_queue_or_the_kind_of_queue() {
     assert_eq!(first.change_fault(&with(r#"{ "name": "a", "parent": "all", "rate": "2 Mbit/s" }"#)), None);
     assert_eq!(first.change_fault(&with(r#"{ "name": "b" }"#)), None);
     let fault = |next: crate::Config| first.change_fault(&next).unwrap();
-    assert!(fault(with(r#"{ "name": "a", "rate": "2 Mbit/s" }"#)).contains("another parent"));
+    assert!(fault(with(r#"{ "name": "a", "rate": "2 Mbit/s" }"#)).contains("cannot change its parent"));
     assert!(
         fault(with(r#"{ "name": "a", "parent": "all", "queue": "pie" }"#))
             .contains("the queue of the class `a`")

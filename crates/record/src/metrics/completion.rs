@@ -3,7 +3,7 @@
 use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
 use super::{Domain, Flows, Formula, Level, Metric};
-use crate::info::RouteInfo;
+use crate::info::GroupInfo;
 use weir_base::{Span, Time};
 
 /// A duration of a completed flow, and when it completed. `None` if it did not complete.
@@ -19,10 +19,9 @@ impl Flows<'_> {
             .map(|(flow, (took, _))| (flow, took.as_secs_f64()))
     }
 
-    /// The route of the flows' group.
-    fn way(&self) -> Option<&RouteInfo> {
-        let group = self.view.info.flows.get(*self.members.first()?)?.group;
-        Some(&self.view.info.groups.get(group as usize)?.route)
+    /// The description of the flows' group.
+    fn described(&self) -> Option<&GroupInfo> {
+        self.view.info.groups.get(self.group()? as usize)
     }
 
     /// The duration of a single flow, whenever it completed; for several flows, the distribution over those that completed
@@ -80,15 +79,16 @@ pub(super) const SLOWDOWN: Metric = Metric {
     title: "Slowdown of flows",
     unit: "",
     of: &[Level::Group],
-    definition: "Completion time over the shortest possible completion time: the distribution over flows that completed in the window. 1 is best. The shortest possible time is the base RTT (handshake), plus the delay of the data's path (first byte), plus the time that the slowest link on that path needs for the bytes that the application read; where a schedule changes the path, its shortest delay and highest rate count. It contains no slow start, headers or ACKs. Undefined if no link on the path has a rate that is known beforehand.",
+    definition: "Completion time over the shortest possible completion time: the distribution over flows that completed in the window. 1 is best. The shortest possible time is the base RTT, if the transport begins each flow with a handshake, plus the delay of the data's path (first byte), plus the time that the slowest link on that path needs for the bytes that the application read; where a schedule changes the path, its shortest delay and highest rate count. It contains no slow start, headers or ACKs. Undefined if no link on the path has a rate that is known beforehand.",
     source: "De Schepper et al. 2017 (Data Centre to the Home), section 4.5: actual over ideal completion time",
     bound: None,
     domain: Domain::OneOrMore,
     formula: Formula::Messages(|f| {
-        let Some((way, rate)) = f.way().and_then(|way| Some((way, way.rate?))) else {
+        let Some((group, rate)) = f.described().and_then(|group| Some((group, group.route.rate?))) else {
             return Value::Undefined;
         };
-        let empty = (way.rtt() + way.there).as_secs_f64();
+        let handshake = if group.handshake { group.route.rtt() } else { Span::ZERO };
+        let empty = (handshake + group.route.there).as_secs_f64();
         let ideal = |flow: &FlowView| empty + 8.0 * flow.read_in_all as f64 / rate.bits_per_sec() as f64;
         let completed = f.completed(|flow| flow.completed);
         Value::from(Distribution::of(completed.filter_map(|(flow, seconds)| ratio(seconds, ideal(flow)))))

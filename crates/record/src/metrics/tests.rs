@@ -23,6 +23,7 @@ fn run() -> RunInfo {
         name: name.into(),
         controller: Some("cubic".into()),
         transport: "tcp".into(),
+        handshake: true,
         workload: "bulk".into(),
         rtt: Span::from_millis(20),
         route: RouteInfo {
@@ -317,21 +318,6 @@ fn retransmissions_round_trips_and_timeouts_are_those_of_the_window() {
 }
 
 #[test]
-fn completion_runs_from_start_to_the_last_byte_read() {
-    let (info, records) = (run(), records());
-    let view = View::after(info.warmup, &info, &records);
-    assert_near(&view.of_flow(2), "completion_time_s", 0.39);
-    assert_near(&view.of_group(1), "completion_time_s", 0.39);
-    assert_eq!(view.of_group(1).get("completed_flows"), Value::Count(1));
-    // The shortest possible time is 30 ms for one and a half round trips and 100 ms for 125,000 bytes.
-    assert_near(&view.of_group(1), "slowdown", 3.0);
-    assert_eq!(view.of_flow(0).get("completion_time_s"), Value::Undefined);
-    let late = View::after(Span::from_millis(900), &info, &records);
-    assert_eq!(late.of_group(1).get("completed_flows"), Value::Count(0));
-    assert_near(&late.of_flow(2), "completion_time_s", 0.39);
-}
-
-#[test]
 fn a_transaction_runs_from_the_first_packet_to_the_last_data_at_the_receiver() {
     let (info, records) = (run(), records());
     let view = View::after(info.warmup, &info, &records);
@@ -450,25 +436,6 @@ fn data_that_arrive_after_the_last_read_count_with_their_time() {
 }
 
 #[test]
-fn a_slowdown_is_relative_to_the_groups_own_path() {
-    // Flow 2 takes 390 ms for 125,000 bytes. At 1 Mbit/s they need a second: the run's bottleneck does not matter.
-    let (mut info, mut records) = (run(), records());
-    info.groups[1].route.rate = Some(Rate::from_mbit_per_sec(1));
-    let summary = RunSummary::new(&info, &records, None);
-    // 20 ms for the handshake, 10 ms of propagation delay, and 1 s.
-    assert_near(&summary.groups[1].metrics, "slowdown", 0.39 / 1.03);
-    let faults = &summary.invalid;
-    assert!(faults.iter().any(|fault| fault.contains("slowdown is 0.378641")), "{faults:?}");
-    // Without a known rate of the route there is no such bound.
-    info.groups[1].route.rate = None;
-    assert_eq!(RunSummary::new(&info, &records, None).groups[1].metrics.get("slowdown"), Value::Undefined);
-    // A run without errors is not invalid.
-    records.links.iter_mut().for_each(|link| link.counters.marked[2] = 5);
-    info.groups.iter_mut().for_each(|group| group.route.rate = Some(Rate::from_mbit_per_sec(10)));
-    assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0]);
-}
-
-#[test]
 fn a_value_outside_its_domain_is_reported_with_its_metric_and_subject() {
     // Group a reads 75,000 bytes each 100 ms: 6 Mbit/s over a route that carries 4. It began with the run, 200 ms before the
     // window of 800 ms, so data that waited before the window may be read in it: 4 x 1.25.
@@ -496,5 +463,6 @@ fn every_metric_has_a_domain_that_its_unit_allows() {
     }
 }
 
+mod completion;
 mod merging;
 mod messages;

@@ -136,6 +136,9 @@ impl Transport for Parameters {
     fn carries(&self, datagrams: bool) -> bool {
         !datagrams
     }
+    fn has_handshake(&self) -> bool {
+        true
+    }
     fn keys(&self) -> &'static [&'static str] {
         &[]
     }

@@ -266,6 +266,10 @@ impl Transport for Parameters {
     fn carries(&self, _: bool) -> bool {
         true
     }
+    /// A connection that flows share may be open when a flow begins.
+    fn has_handshake(&self) -> bool {
+        self.connection.is_none()
+    }
     fn keys(&self) -> &'static [&'static str] {
         if self.coordination.is_some() { &[] } else { &["cc", "ecn"] }
     }

@@ -20,6 +20,10 @@ impl Transport for Parameters {
         !datagrams
     }
 
+    fn has_handshake(&self) -> bool {
+        true
+    }
+
     fn keys(&self) -> &'static [&'static str] {
         &Settings::KEYS
     }
