@@ -30,6 +30,7 @@ use weir_base::Span;
 #[serde(default, deny_unknown_fields, bound(deserialize = "A: Deserialize<'de>"))]
 pub struct Config<A = Application> {
     /// The applications that may use the aggregation point. Packets of other applications pass unchanged.
+    #[schemars(extend("examples" = [[{ "id": 1, "estimator": "tfrc" }]]))]
     pub application: Vec<A>,
     /// Key shared with the other AP, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
     #[schemars(with = "Option<String>")]

@@ -206,7 +206,8 @@ impl Results {
         let levels = self.lab.tree().levels;
         let mut places: Vec<usize> = Vec::new();
         for name in order {
-            match levels.iter().position(|(level, _)| level == name) {
+            let named = weir_plan::level_named(levels.iter().map(|(level, _)| level.as_str()), name);
+            match levels.iter().position(|(level, _)| Some(level.as_str()) == named) {
                 Some(place) if !places.contains(&place) => places.push(place),
                 _ => return Err(name.clone()),
             }

@@ -81,7 +81,7 @@ impl Group {
     /// # Errors
     /// The command cannot be run.
     pub fn run(&self, mut command: Command) -> Result<ExitStatus, Problem> {
-        let what = format!("cannot run {}", command.get_program().to_string_lossy());
+        let program = command.get_program().to_string_lossy().into_owned();
         let processes = self.processes.as_raw_fd();
         let enter = move || {
             // SAFETY: the descriptor is open: `self` outlives the call of `status`, and exec closes it only later.
@@ -92,7 +92,7 @@ impl Group {
         };
         // SAFETY: between fork and exec only two system calls are made, and nothing is allocated.
         unsafe { command.pre_exec(enter) };
-        command.status().map_err(Problem::failed(what))
+        command.status().map_err(|error| Problem::Command { program, error })
     }
 }
 

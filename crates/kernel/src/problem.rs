@@ -90,6 +90,14 @@ pub enum Problem {
     /// The control is not scalable: its congestion signal is not ECN marks.
     #[error("{0} does not respond to marks as L4S requires, so its packets must not be ECT(1)")]
     NoMarks(&'static str),
+    /// The command cannot be run.
+    #[error("cannot run {program}: {error}")]
+    Command {
+        /// The program.
+        program: String,
+        /// The system's error.
+        error: io::Error,
+    },
     /// The system reports another error.
     #[error("{what}: {error}")]
     Failed {
@@ -135,6 +143,7 @@ impl Problem {
             Problem::HeldElsewhere { .. } => "end these processes: live runs, or `weir kernel use`",
             Problem::Parameter { .. } => "`weir kernel list` names its parameters",
             Problem::NoMarks(_) => "leave --ect1 out",
+            Problem::Command { .. } => "name a program that is installed; its path, if it is not in PATH",
             Problem::Failed { .. } => "`weir doctor` shows what this machine supports",
         }
     }

@@ -67,7 +67,7 @@ impl std::error::Error for Fault {}
 
 impl serde::de::Error for Fault {
     /// Errors of units read `what is wrong; write what would be right`, or `; did you mean ..`: the second half becomes the
-    /// help. Errors of types that come as text (the registries' parameters pass through JSON) are reworded.
+    /// help. Errors of types and of names that come as text (the registries' parameters pass through JSON) are reworded.
     fn custom<T: fmt::Display>(text: T) -> Fault {
         let text = text.to_string();
         let halves = ["; write ", "; did you mean "]
@@ -75,12 +75,18 @@ impl serde::de::Error for Fault {
             .find_map(|half| Some((text.rsplit_once(half)?, &half[2..])));
         let (message, help) = match halves {
             Some(((message, rest), begun)) => (message.to_string(), Some(format!("{begun}{rest}"))),
-            None => (text, None),
+            None => match unknown(&text) {
+                Some((message, help)) => (message, Some(help)),
+                None => (text, None),
+            },
         };
-        let typed =
-            ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
-        let message = match typed.and_then(|rest| rest.split_once(", expected ")) {
-            Some((found, expected)) => unexpected(found, expected),
+        let message = match message.strip_prefix("missing field ") {
+            Some(key) => format!("{key} is missing"),
+            None => message,
+        };
+        let typed = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.split_once(start));
+        let message = match typed.and_then(|(of, rest)| Some((of, rest.split_once(", expected ")?))) {
+            Some((of, (found, expected))) => format!("{of}{}", unexpected(found, expected)),
             None => message,
         };
         Fault { origin: None, message, help, missing: None }
@@ -109,6 +115,19 @@ impl serde::de::Error for Fault {
     }
 }
 
+/// An error of serde about an unknown name, in the words of a lab file, and a suggestion from the names that it lists.
+fn unknown(text: &str) -> Option<(String, String)> {
+    let (message, names) = text.split_once(", expected ")?;
+    let (what, wrong) = message.strip_suffix('`')?.split_once('`')?;
+    let of =
+        what.strip_suffix("unknown variant ").map(|of| format!("{of}\"{wrong}\" is not one of its values"));
+    let of = of
+        .or_else(|| Some(format!("{}there is no key `{wrong}` here", what.strip_suffix("unknown field ")?)));
+    let is_unknown = of.is_some() || what.contains("unknown ");
+    let names = names.split('`').skip(1).step_by(2);
+    is_unknown.then(|| (of.unwrap_or_else(|| message.to_owned()), suggest(wrong, names)))
+}
+
 /// A type error of serde, in the words of a lab file.
 fn unexpected(found: &str, expected: &str) -> String {
     let expected = match expected {
@@ -119,6 +138,7 @@ fn unexpected(found: &str, expected: &str) -> String {
         "a sequence" => "a list",
         "a string" => "a text in quotes",
         "a map" => "a table",
+        "string or map" => "a text in quotes, or a table",
         other if other.starts_with("struct ") => "a table",
         other => other,
     };

@@ -45,6 +45,7 @@ mod traces;
 mod traffic;
 mod tree;
 mod vary;
+mod warnings;
 mod ways;
 mod window;
 mod words;
@@ -55,10 +56,10 @@ pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 
 pub use entries::Entry;
 pub use lab::{Form, Lab, Tree};
-pub use names::Names;
+pub use names::{Names, level_named};
 pub use plot::{Axis, Plot};
 pub use run::{Flow, Group, Ip, Pair, Run, Station, Window};
-pub use schema::{describe_setting, schema};
+pub use schema::{SettingHelp, describe_setting, schema};
 pub use template::template;
 pub use vary::leading_number;
 /// A run's network, in the words of the fabric that is built from it.

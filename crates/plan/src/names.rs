@@ -6,6 +6,21 @@ use crate::vary::{Level, leading_number};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use weir_record::Level as Of;
 
+/// The level that a user means: the one of this name, or the only one whose last part it is (`queue` for `dumbbell.queue`).
+pub fn level_named<'a>(levels: impl IntoIterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+    let is_last_part = |level: &str| level.rsplit_once('.').is_some_and(|(_, last)| last == name);
+    let (mut found, mut others) = (None, 0);
+    for level in levels {
+        if level == name {
+            return Some(level);
+        }
+        if is_last_part(level) {
+            (found, others) = (Some(level), others + 1);
+        }
+    }
+    found.filter(|_| others == 1)
+}
+
 /// The names of a tree.
 #[derive(Default)]
 pub struct Names<'a> {
@@ -184,4 +199,18 @@ fn metric_fault(name: &str, level: Of, origin: Origin) -> Option<Fault> {
     };
     let help = "`of` names what a metric describes; `weir describe METRIC` shows what this can be";
     Some(Fault::new(origin, format!("`{name}` is not a metric of {of}"), help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::level_named;
+
+    #[test]
+    fn a_level_is_named_in_full_or_by_a_last_part_that_no_other_has() {
+        let levels = ["dumbbell.queue", "a.cc", "b.cc", "cc.rate"];
+        assert_eq!(level_named(levels, "dumbbell.queue"), Some("dumbbell.queue"));
+        assert_eq!(level_named(levels, "queue"), Some("dumbbell.queue"));
+        assert_eq!((level_named(levels, "cc"), level_named(levels, "ueue")), (None, None));
+        assert_eq!(level_named(["a.cc", "cc"], "cc"), Some("cc"));
+    }
 }

@@ -326,27 +326,6 @@ impl Run {
         self.groups[self.flows[flow].group].transport.as_ref()?.layer(flow as u64)
     }
 
-    /// Warnings about the plan: changes and outages at times that the run does not reach.
-    pub fn warnings(&self) -> Vec<String> {
-        let late = |link: &Link, what: &str, times: Vec<Span>| {
-            let (first, count) = (*times.iter().min()?, times.len());
-            let plural = if count == 1 { "" } else { "s" };
-            let (name, end) = (&link.name, self.duration);
-            Some(format!(
-                "link {name}: {count} {what}{plural} from {first} on never happen{}, as the run ends at {end}",
-                if count == 1 { "s" } else { "" }
-            ))
-        };
-        let mut warnings = Vec::new();
-        for (_, link) in self.instrumented_links() {
-            let beyond = |at: &Span| *at >= self.duration;
-            let changes = link.schedule.iter().map(|change| change.at).filter(beyond).collect();
-            let outages = link.outages.iter().map(|outage| outage.at).filter(beyond).collect();
-            warnings.extend(late(link, "change", changes).into_iter().chain(late(link, "outage", outages)));
-        }
-        warnings
-    }
-
     /// The links of the lab itself, with their indices.
     pub fn instrumented_links(&self) -> impl Iterator<Item = (usize, &Link)> {
         self.network.links.iter().enumerate().filter(|(_, link)| link.instrumented)

@@ -55,7 +55,7 @@ impl Registry {
     }
 }
 
-const REGISTRIES: [Registry; 4] = [
+const REGISTRIES: [Registry; 5] = [
     Registry {
         what: weir_control::Config::WHAT,
         names: weir_control::Config::NAMES,
@@ -80,6 +80,12 @@ const REGISTRIES: [Registry; 4] = [
         beside: <crate::station::Place as crate::reader::Beside>::OWN,
         check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
     },
+    Registry {
+        what: weir_transport::Config::WHAT,
+        names: weir_transport::Config::NAMES,
+        beside: &[],
+        check: |name, parameters| weir_transport::Config::with_parameters(name, parameters).map(drop),
+    },
 ];
 
 /// Everything in the lab that the schema does not know: keys, and members of registries with their parameters.
@@ -89,25 +95,56 @@ pub(crate) fn check(root: &Table) -> Vec<Fault> {
     faults
 }
 
-/// The documentation of the key at the end of this path; `None` if there is no such key.
-pub(crate) fn describe(path: &[&str]) -> Option<String> {
-    let mut schema: &Value = &SCHEMA;
-    for key in path {
-        let forms = forms(schema);
-        schema = forms.iter().find_map(|form| {
-            form["properties"]
-                .get(key)
-                .or(Some(&form["additionalProperties"]).filter(|value| value.is_object()))
-        })?;
-    }
-    Some(schema["description"].as_str()?.replace('\n', " "))
+/// The schema of the key at the end of this path; `None` if there is no such key.
+fn schema_of(path: &[&str]) -> Option<&'static Value> {
+    path.iter().try_fold(&*SCHEMA, |schema, key| {
+        forms(schema).into_iter().find_map(|form| {
+            let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
+            form["properties"].get(key).or(others)
+        })
+    })
 }
 
-/// The documentation of a setting of a lab file, by its path, such as `run.windows`; members of tables may have any name
-/// (`traffic.NAME.cc`). `None` if there is no such setting.
-pub fn describe_setting(path: &str) -> Option<String> {
-    let keys: Vec<&str> = path.split('.').collect();
-    describe(&keys)
+/// The documentation of the key at the end of this path; `None` if there is no such key.
+pub(crate) fn describe(path: &[&str]) -> Option<String> {
+    Some(description(schema_of(path)?)?.replace('\n', " "))
+}
+
+fn description(schema: &Value) -> Option<&str> {
+    schema["description"].as_str()
+}
+
+/// A setting of a lab file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SettingHelp {
+    /// Its documentation.
+    pub summary: String,
+    /// The keys below it, each with its documentation; empty if it is a value or the member of a registry.
+    pub keys: Vec<(String, String)>,
+}
+
+/// The setting of a lab file at this path, such as `run.windows`; members of tables may have any name (`traffic.NAME.cc`). `None` if
+/// there is no such setting.
+pub fn describe_setting(path: &str) -> Option<SettingHelp> {
+    let path: Vec<&str> = path.split('.').collect();
+    let schema = schema_of(&path)?;
+    let mut keys: Vec<(String, String)> = vec![];
+    for form in forms(schema).into_iter().filter(|_| registry(schema).is_none()) {
+        let members = &form["additionalProperties"];
+        let below =
+            [("", form)].into_iter().chain(forms(members).into_iter().map(|member| ("NAME.", member)));
+        for (of, form) in below {
+            for (key, about) in form["properties"].as_object().into_iter().flatten() {
+                let key = format!("{of}{key}");
+                let summary = description(about).or(description(resolve(about).1)).unwrap_or_default();
+                if keys.iter().all(|(known, _)| *known != key) {
+                    keys.push((key, summary.replace('\n', " ")));
+                }
+            }
+        }
+    }
+    let summary = description(schema).or(description(resolve(schema).1)).unwrap_or_default();
+    Some(SettingHelp { summary: summary.replace('\n', " "), keys })
 }
 
 /// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
@@ -143,9 +180,14 @@ fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) 
     }
     match &node.item {
         Item::Table(table) => {
-            // Of several forms, take the one that knows most of the keys; among equals, the first.
-            let known =
-                |form: &&Value| table.keys().filter(|key| form["properties"].get(key).is_some()).count();
+            // Of several forms, take the one of the table's `kind`, or else the one that knows most of the keys; among equals, the
+            // first.
+            let kind = table.get("kind").and_then(Node::as_str);
+            let known = |form: &&Value| {
+                let properties = &form["properties"];
+                let is_of_kind = kind.is_some_and(|kind| properties["kind"]["enum"][0] == kind);
+                (is_of_kind, table.keys().filter(|key| properties.get(key).is_some()).count())
+            };
             let objects = forms(schema)
                 .into_iter()
                 .filter(|form| form["type"] == "object" || form["properties"].is_object());
@@ -222,7 +264,10 @@ fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
             continue;
         };
         let alone = Map::from_iter([(key.clone(), value.to_json())]);
-        if let Err(text) = (registry.check)(name, Value::Object(alone)) {
+        let Err(text) = (registry.check)(name, Value::Object(alone)) else { continue };
+        let before = faults.len();
+        check_node(property, value, &format!("`{key}`"), faults);
+        if faults.len() == before {
             faults.push(parameter_fault(registry, name, &text, property).at(value.origin));
         }
     }
@@ -264,6 +309,7 @@ mod tests {
             weir_queue::Config::members(),
             weir_workload::Config::members(),
             weir_station::Config::members(),
+            weir_transport::Config::members(),
         ];
         for (registry, members) in REGISTRIES.iter().zip(members) {
             let forms = schema()["$defs"][registry.what]["anyOf"].as_array().unwrap().clone();
@@ -303,5 +349,23 @@ mod tests {
         assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
         assert_eq!(describe(&["dumbbell", "nothing"]), None);
+    }
+
+    #[test]
+    fn a_table_names_the_keys_below_it() {
+        let keys = |path: &str| {
+            describe_setting(path).unwrap().keys.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        let below = keys("dumbbell");
+        assert!(
+            ["rate", "rtt", "queue"].iter().all(|key| below.iter().any(|known| known == key)),
+            "{below:?}"
+        );
+        assert!(
+            keys("traffic").contains(&"NAME.cc".to_owned()) && keys("traffic.any").contains(&"cc".to_owned())
+        );
+        // A value, and the member of a registry, which `weir describe pie` tells of.
+        assert!(keys("run.duration").is_empty() && keys("dumbbell.queue").is_empty());
+        assert_eq!(describe_setting("dumbbell.nothing"), None);
     }
 }

@@ -29,6 +29,20 @@ fn changes_after_the_end_of_a_run_cause_a_warning() {
 }
 
 #[test]
+fn an_application_that_no_aggregation_point_serves_is_warned_of() {
+    let of = |id: u8| {
+        let text = format!(
+            "format = 1\n[run]\nduration = '10 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n\
+             [stations.west]\nat = 'left'\nlinks = ['down', 'up']\nkind = 'aggregation-point'\napplication = [{{ id = 1 }}]\n\
+             [traffic.a]\ntransport = {{ kind = 'rudp', application = {id} }}\n[traffic.b]\n"
+        );
+        Lab::from_str(&text, "lab.toml", ".".as_ref(), &[]).unwrap().runs()[0].warnings()
+    };
+    assert_eq!(of(1), [""; 0]);
+    assert_eq!(of(2), ["traffic a: no aggregation point serves application 2"]);
+}
+
+#[test]
 fn a_red_whose_max_is_below_its_min_is_refused_in_any_unit_and_any_shape() {
     let link = |queue: &str| format!("rate = '12 Mbit/s'\nrtt = '20 ms'\nqueue = {queue}");
     let dumbbell = |queue: &str| lab(&format!("[dumbbell]\n{}", link(queue)));

@@ -65,7 +65,9 @@ weir.onLab((head, all) => {
         value("retrans", "retransmitted", "%", (run) => group(run)[3] || NaN),
         value("completion", "completion p50", "s", (run) => (wait(run, "flows")[2] || [])[3]), value("completion-p99", "completion p99", "s", (run) => (wait(run, "flows")[2] || [])[5]),
         value("request", "request p50", "ms", (run) => (wait(run, "requests")[2] || [])[3]), value("request-p99", "request p99", "ms", (run) => (wait(run, "requests")[2] || [])[5]),
-        value("on-time", "frames on time", "%", (run) => wait(run, "frames")[4])]) });
+        value("on-time", "frames on time", "%", (run) => wait(run, "frames")[4]),
+        value("ensembles", "ensembles", "1/s", (run) => wait(run, "ensembles’ frames")[3]),
+        value("asynchrony", "completion asynchrony", "ms", (run) => (wait(run, "asynchrony")[2] || [])[0])]) });
     }
     return list;
   }

@@ -336,7 +336,8 @@ weir.spreadPlot = (chart) => {
   const told = lines.map((line) => `${line.name}: half at or below ${num(line.values[shares.indexOf(0.5)])}, 99 % at or below ${num(line.values[shares.indexOf(0.99)])}, of ${weir.count(line.count)} values${limits.includes(line) ? atLimit(line) : ""}`);
   box.setAttribute("aria-label", `Distribution of ${chart.title} in ${chart.unit}. ${told.join("; ")}.`);
 
-  // Points with ascending values: if several shares have the same value, the largest share.
+  // Points with ascending values: if several shares have the same value, the largest share. Where all values are equal, the line
+  // rises at that value.
   const pointsOf = (line) => {
     const points = [];
     line.values.forEach((value, i) => {
@@ -344,7 +345,9 @@ weir.spreadPlot = (chart) => {
       if (points.length && points[points.length - 1][0] === value) points[points.length - 1][1] = 100 * shares[i];
       else points.push([value, 100 * shares[i]]);
     });
-    return points;
+    if (points.length !== 1) return points;
+    const [[value]] = points;
+    return value > 0 ? [[value * (1 - 1e-6), 0], [value, 100]] : [[value, 100], [value + 1, 100]];
   };
   const toggle = el("button", { type: "button", class: "scale", "aria-pressed": "false", title: "Logarithmic scale of values", onclick: () => {
     log = !log;

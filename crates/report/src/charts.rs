@@ -48,7 +48,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
         source.waits("echoes", "Echo time", "ms", "echo_time_ms"),
         source.of_groups("echoes-lost", "Echoes lost", "%", "echoes_lost_percent"),
-        source.waits("ensembles", "Delay of an ensemble's frames", "ms", "ensemble_delay_ms"),
+        source.waits("ensembles", "Frame delay of ensembles", "ms", "ensemble_delay_ms"),
         source.waits("asynchrony", "Completion asynchrony", "ms", "completion_asynchrony_ms"),
         source.waits("stalls", "Stall time", "ms", "stall_time_ms"),
         source.modes(),

@@ -265,8 +265,8 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
 /// A metric of waiting times: its name, the heading of its column, its unit, and the part of its value that is shown.
 type Wait = (&'static str, &'static str, &'static str, fn(Value) -> Option<f64>);
 
-/// Waiting times of groups: the 99th percentile of completion times of short flows and of request times, and the share of
-/// frames on time. A column is shown only if a run has a value in it.
+/// Waiting times of groups: the 99th percentile of completion times of short flows and of request times, the share of frames
+/// on time, the rate of ensembles and the mean of their completion asynchrony. A column is shown only if a run has a value in it.
 fn waits(summary: &Summary) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for group in summary.runs.iter().flat_map(|run| &run.groups) {
@@ -275,10 +275,12 @@ fn waits(summary: &Summary) -> Vec<Column> {
         }
     }
     let p99 = |value: Value| value.distribution().map(|times| times.p99);
-    let kinds: [Wait; 3] = [
+    let kinds: [Wait; 5] = [
         ("completion_time_s", "done p99", "s", p99),
         ("request_time_ms", "answer p99", "ms", p99),
         ("frames_on_time_percent", "on time", "%", |value| value.scalar()),
+        ("ensembles_per_s", "ensembles", "1/s", |value| value.scalar()),
+        ("completion_asynchrony_ms", "asynchrony", "ms", |value| value.scalar()),
     ];
     let mut columns = Vec::new();
     for name in names.into_iter().take(GROUPS) {

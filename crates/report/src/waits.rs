@@ -94,19 +94,20 @@ pub(crate) fn table(run: &RunNumbers, name: impl Fn(&GroupNumbers) -> Cell) -> S
 /// The clauses about waiting times in a run's sentence.
 pub(crate) fn clauses(groups: &[GroupNumbers]) -> Vec<String> {
     let clause = |group: &GroupNumbers, wait: &WaitNumbers| {
-        let (name, what) = (&group.name, &wait.what);
+        let what = &wait.what;
+        let name = format!("{}{}", group.name, if group.name.ends_with('s') { "’" } else { "’s" });
         // Asynchrony and stalls of ensembles are only in the table.
         if ["asynchrony", "stalls"].contains(&what.as_str()) {
             return None;
         }
         if let Some(on_time) = wait.on_time_percent {
-            return Some(format!("{} of {name}’s {what} were on time", rough_with(on_time, "%")));
+            return Some(format!("{} of {name} {what} were on time", rough_with(on_time, "%")));
         }
         let times = wait.times?;
         let (median, p99) = (rough_with(times.p50, &wait.unit), rough_with(times.p99, &wait.unit));
         Some(match times.count {
-            1 => format!("one of {name}’s {what} took {median}"),
-            _ => format!("half of {name}’s {what} took {median} or less, one in a hundred {p99} or more"),
+            1 => format!("one of {name} {what} took {median}"),
+            _ => format!("half of {name} {what} took {median} or less, one in a hundred {p99} or more"),
         })
     };
     groups.iter().flat_map(|group| group.waits.iter().filter_map(move |wait| clause(group, wait))).collect()
@@ -132,9 +133,11 @@ mod tests {
         let waits = of(&group(completion), true);
         let numbers = GroupNumbers { name: "web".into(), waits, ..GroupNumbers::default() };
         assert_eq!(
-            clauses(&[numbers])[0].replace('\u{a0}', " "),
+            clauses(std::slice::from_ref(&numbers))[0].replace('\u{a0}', " "),
             "half of web’s flows took 0.30 s or less, one in a hundred 2 s or more"
         );
+        let several = GroupNumbers { name: "pages".into(), ..numbers };
+        assert!(clauses(&[several])[0].starts_with("half of pages’ flows took"));
         let frames: Metrics = [("frames_on_time_percent", Value::Number(97.0))].into_iter().collect();
         let waits = of(&group(frames), true);
         assert_eq!((waits.len(), waits[0].on_time_percent, waits[0].times), (1, Some(97.0), None));

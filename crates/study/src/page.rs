@@ -77,7 +77,7 @@ fn claims_of(lab: &Reproduced) -> String {
     if lab.claims.is_empty() {
         return "<p class=\"quiet\">This lab makes no claims.</p>\n".into();
     }
-    let head = ["row", "claim", "cell", "verdict", "published", "measured", "engine", "repeats", "source"];
+    let head = ["row", "verdict", "claim", "cell", "published", "measured", "engine", "repeats", "source"];
     let mut table = Table::new("Claims", &head);
     for judged in &lab.claims {
         let said = Said::of(judged);
@@ -98,9 +98,10 @@ fn claims_of(lab: &Reproduced) -> String {
         };
         table.row(vec![
             Cell::text(judged.claim.row.as_deref().unwrap_or("")),
+            // Before the long texts, so that it is seen on a narrow screen.
+            Cell::html(format!("<span class=\"verdict {class}\">{}</span>", judged.verdict.name())),
             wrapped(&said.what),
             wrapped(&said.cell),
-            Cell::html(format!("<span class=\"verdict {class}\">{}</span>", judged.verdict.name())),
             figure(&said.published),
             match said.standing.as_str() {
                 "" => Cell::figure(escape(&said.measured)),

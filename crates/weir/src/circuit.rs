@@ -95,6 +95,10 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
                 format!(", the round trip measured to {host}, which received frames at {most}")
             }
         };
+        let rate = match args.rate {
+            Some(rate) => rate.to_string(),
+            None => format!("{:.1} Mbit/s", rate.mbit_per_sec()),
+        };
         format!("A circuit of {rate} and {rtt}{probed}\n\n")
     };
     for row in rows {

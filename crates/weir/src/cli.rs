@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Circuit(crate::circuit::CircuitArgs),
     /// Let many flows between two sites share their path as one: an aggregation point between two devices
     Ap(crate::ap::ApArgs),
-    /// Send and receive files, pipes or datagrams as a flow of such an application, through aggregation points
+    /// Send and receive files, pipes or datagrams as a flow of an application that aggregation points coordinate
     Cp(crate::cp::CpArgs),
     /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(crate::sliq::SliqArgs),
@@ -116,8 +116,8 @@ pub(crate) struct RunArgs {
     /// that are not weir's
     #[arg(long)]
     pub rerun: bool,
-    /// Run only the cells that have this label on this level of the tree. Several labels of a level widen the choice, several
-    /// levels narrow it
+    /// Run only the cells that have this label on this level of the tree, which is given by its full name or the last part of it.
+    /// Several labels of a level widen the choice, several levels narrow it
     #[arg(long, value_name = "LEVEL=LABEL")]
     pub only: Vec<String>,
     /// How often a failed run is tried again; a run whose command failed never is
@@ -148,7 +148,8 @@ pub(crate) struct ReportArgs {
     /// Leave this much from the start of every run out of the metrics, instead of the lab's warm-up
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<weir_base::Span>,
-    /// Put these levels of the tree first, in this order; the others follow
+    /// Put these levels of the tree first, in this order, and the others after them; each is given by its full name or the last
+    /// part of it
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub order: Vec<String>,
     /// Print the summary as one JSON document
@@ -165,7 +166,7 @@ Examples:
   weir compare results/agreement --bound queue_delay_ms=15%
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
-Exit status: 0 every verdict is `agree`, or --cells; 1 otherwise.")]
+Exit status: 0 every verdict is `agree`, or --cells; 1 otherwise; 2 bad input, or no run is left to compare.")]
 pub(crate) struct CompareArgs {
     /// A result folder
     pub first: PathBuf,
@@ -372,6 +373,11 @@ pub(crate) struct KernelArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
     /// Load controls until they are unloaded, or set the parameters of a loaded one
+    #[command(after_help = "\
+Examples:
+  weir kernel load yield
+  weir kernel load yield --set beta=20          and, while it is loaded, again with another value
+  weir kernel load prague --ect1 eth0")]
     Load {
         /// The controls to load
         #[arg(required = true)]
@@ -384,17 +390,20 @@ pub(crate) enum KernelAction {
         ect1: Vec<String>,
     },
     /// Unload controls
+    #[command(after_help = "Example:\n  weir kernel unload yield")]
     Unload {
         /// The controls to unload; if left out, all that `load` has loaded
         names: Vec<String>,
     },
     /// List the controls: which are loaded, their parameters, and the connections here that use them
+    #[command(after_help = "Example:\n  weir kernel list --json")]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Run a command whose connections all use a control, which is loaded while the command runs; exit with its status
+    #[command(after_help = "Example:\n  weir kernel use yield -- rsync -a here/ there:backup")]
     Use {
         /// The control
         name: String,

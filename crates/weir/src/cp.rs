@@ -180,6 +180,11 @@ fn recv(args: &RecvArgs) -> Result<(), Failure> {
 fn told(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
     let Summary { bytes, took, retransmitted, flowshare_mbps } = result.map_err(|error| match error {
         CpError::Interrupted => Failure::interrupted("interrupted"),
+        CpError::Silence => Failure::failed_with(
+            error.to_string(),
+            "check that `weir cp recv` runs there with the same --application and --flow, and with `weir ap show` what the \
+             aggregation points on the way refuse",
+        ),
         error => Failure::failed(error.to_string()),
     })?;
     let rate = bytes as f64 * 8e-6 / took.as_secs_f64().max(1e-9);

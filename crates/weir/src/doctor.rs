@@ -43,11 +43,14 @@ fn text(checks: &[Check], width: usize) -> String {
             let _ = writeln!(text, "{:indent$}{}", "", folded(&check.advice, indent, width));
         }
     }
+    // The sources of the checks of circuits (`doctor/transfers.rs`, `doctor/measured.rs`).
+    let sources = "Numbers in brackets are sections of F. Alali, \"A Cross-Layer Design for Large Data Transfers\", 2016.";
+    let _ = writeln!(text, "\n{}", folded(sources, 0, width));
     let of = |status| checks.iter().filter(|check| check.status == status).count();
     let verdict = match (of(Status::Bad), of(Status::Warn)) {
         (0, 0) => "This machine is fit for live runs.".to_owned(),
-        (0, notes) => format!("Live runs work here; {notes} findings may distort their results."),
-        (bad, _) => format!("{bad} findings prevent live runs or make their results unreliable."),
+        (0, notes) => format!("Live runs work here. Findings that may distort their results: {notes}."),
+        (bad, _) => format!("Findings that prevent live runs or make their results unreliable: {bad}."),
     };
     text + "\n" + &verdict + "\n"
 }

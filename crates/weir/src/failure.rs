@@ -20,6 +20,11 @@ impl Failure {
         Failure { status: 1, message: message.into(), help: None }
     }
 
+    /// Something went wrong, and this may help: status 1.
+    pub(crate) fn failed_with(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure { help: Some(help.into()), ..Failure::failed(message) }
+    }
+
     /// The input is wrong, or asks for something that cannot be done: status 2.
     pub(crate) fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure { status: 2, message: message.into(), help: Some(help.into()) }

@@ -105,7 +105,7 @@ fn list(as_json: bool) -> Result<(), Failure> {
     for control in CONTROLS {
         let state = of(control).map_or_else(|| "-".to_owned(), state);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:14}  {:15}  {state}", control.name, control.kernel);
+        let _ = writeln!(text, "{:16}  {:15}  {state}", control.name, control.kernel);
     }
     print(&text)
 }

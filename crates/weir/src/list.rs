@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 use weir_base::Named;
-use weir_plan::Lab;
+use weir_plan::{Lab, SettingHelp};
 use weir_record::METRICS;
 use weir_report::fit::folded;
 
@@ -140,8 +140,8 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     // A workload and a transport may have the same name.
     let mut meant = entries.iter().filter(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()));
     let Some(entry) = meant.next() else {
-        if let Some(summary) = weir_plan::describe_setting(&args.name) {
-            return setting(args, &summary);
+        if let Some(found) = weir_plan::describe_setting(&args.name) {
+            return setting(args, &found);
         }
         if let Some(columns) = dictionary(&args.name) {
             return print_dictionary(args, &columns);
@@ -174,19 +174,24 @@ fn described(entry: &Entry) -> String {
     if !entry.aliases.is_empty() {
         let _ = writeln!(text, "  also called: {}", entry.aliases.join(", "));
     }
-    for (what, value) in &entry.more {
+    for (what, value) in entry.more.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(text, "  {what}: {}", folded(value, 4, terminal_width()));
     }
     parameters(&entry.parameters, &mut text);
+    let properties = entry.parameters.get("properties").and_then(Value::as_object).into_iter().flatten();
     if entry.kind == "station" {
         let _ =
             writeln!(text, "\nIn a lab:\n  [stations.NAME]\n  at = \"ROUTER\"\n  kind = \"{}\"", entry.name);
+        for (name, about) in properties.clone().filter(|(_, about)| about.get("default").is_none()) {
+            if let Some(example) = about.pointer("/examples/0") {
+                let _ = writeln!(text, "  {name} = {}", inline(example));
+            }
+        }
     }
     if matches!(entry.kind, "controller" | "queue" | "workload" | "transport") {
         let key = if entry.kind == "controller" { "cc" } else { entry.kind };
         let _ = writeln!(text, "\nIn a lab:\n  {key} = \"{}\"", entry.name);
-        let all = entry.parameters.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let first = all.filter_map(|(name, about)| Some((name, example(about)?))).next();
+        let first = properties.clone().find_map(|(name, about)| Some((name, example(about)?)));
         if let Some((name, value)) = first {
             let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {value} }}", entry.name);
         }
@@ -213,6 +218,35 @@ fn choices<'a>(about: &'a Value, schema: &'a Value) -> Vec<(&'a Value, &'a str)>
         Some((one.get("const")?, one.get("description").and_then(Value::as_str).unwrap_or_default()))
     };
     list("enum").map(|value| (value, "")).chain(list("oneOf").filter_map(meant)).collect()
+}
+
+/// The keys of the table that a parameter is, or the members of the registry that it names with their keys; empty for any other
+/// parameter.
+fn below(about: &Value, schema: &Value) -> Vec<(String, String)> {
+    let resolve = |about| -> &Value {
+        let place = Value::get(about, "$ref").and_then(Value::as_str);
+        place.and_then(|place| schema.pointer(place.strip_prefix('#')?)).unwrap_or(about)
+    };
+    let about = resolve(about);
+    let about = about.get("items").map_or(about, resolve);
+    let forms = about.get("anyOf").and_then(Value::as_array);
+    let forms: Vec<&Value> = forms.map_or(vec![about], |forms| forms.iter().map(resolve).collect());
+    let text =
+        |value: &Value| value.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut found = vec![];
+    for form in forms {
+        let Some(properties) = form.get("properties").and_then(Value::as_object) else { continue };
+        if let Some(member) = form.get("title").and_then(Value::as_str) {
+            let keys = properties.keys().filter(|key| *key != "kind").map(|key| format!("`{key}`"));
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            let keys = if keys.is_empty() { String::new() } else { format!("; parameters: {keys}") };
+            found.push((format!("\"{member}\""), text(form) + &keys));
+            continue;
+        }
+        let described = |about| if text(about).is_empty() { text(resolve(about)) } else { text(about) };
+        found.extend(properties.iter().map(|(key, about)| (key.clone(), described(about))));
+    }
+    found
 }
 
 /// The columns of a table of the records (`records.flows`) or of an export's tidy ones (`tidy.flows`), each with its
@@ -244,11 +278,39 @@ fn print_dictionary(args: &DescribeArgs, columns: &[(String, String)]) -> Result
 }
 
 /// Describes a setting of a lab file.
-fn setting(args: &DescribeArgs, summary: &str) -> Result<(), Failure> {
+fn setting(args: &DescribeArgs, setting: &SettingHelp) -> Result<(), Failure> {
+    let SettingHelp { summary, keys } = setting;
     if args.json {
-        return print_json(&json!({ "kind": "setting", "name": args.name, "summary": summary }));
+        let key = |(name, what): &(String, String)| json!({ "name": name, "summary": what });
+        let keys: Vec<Value> = keys.iter().map(key).collect();
+        return print_json(
+            &json!({ "kind": "setting", "name": args.name, "summary": summary, "keys": keys }),
+        );
     }
-    print(&format!("{} (setting of a lab file)\n  {summary}\n", args.name))
+    let summary = folded(summary, 2, terminal_width());
+    let mut text = format!("{} (setting of a lab file)\n  {summary}\n", args.name);
+    if !keys.is_empty() {
+        text.push_str("\nKeys:\n");
+    }
+    for (name, what) in keys {
+        let _ = writeln!(text, "  {name}\n      {}", folded(what, 6, terminal_width()));
+    }
+    print(&text)
+}
+
+/// A value as TOML on one line. Keys without a value (null) are left out.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Object(table) => {
+            let keys = table.iter().filter(|(_, value)| !value.is_null());
+            let keys: Vec<String> = keys.map(|(key, value)| format!("{key} = {}", inline(value))).collect();
+            format!("{{ {} }}", keys.join(", "))
+        }
+        Value::Array(values) => {
+            format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn parameters(schema: &Value, text: &mut String) {
@@ -259,11 +321,14 @@ fn parameters(schema: &Value, text: &mut String) {
     text.push_str("\nParameters:\n");
     for (name, about) in properties {
         let default = about.get("default").filter(|default| !default.is_null());
-        let default = default.map_or(String::new(), |default| format!(" = {default}"));
+        let default = default.map_or(String::new(), |default| format!(" = {}", inline(default)));
         let description = about.get("description").and_then(Value::as_str).unwrap_or("");
         let _ = writeln!(text, "  {name}{default}\n      {}", folded(description, 6, terminal_width()));
-        for (value, meaning) in choices(about, schema) {
-            let line = format!("{value}  {meaning}");
+        let values = choices(about, schema)
+            .into_iter()
+            .map(|(value, meaning)| (value.to_string(), meaning.to_owned()));
+        for (name, meaning) in values.chain(below(about, schema)) {
+            let line = if meaning.is_empty() { name } else { format!("{name}: {meaning}") };
             let _ = writeln!(text, "        {}", folded(&line, 10, terminal_width()));
         }
     }

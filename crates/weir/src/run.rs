@@ -203,8 +203,8 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
         };
         let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
         print(&format!(
-            "\n{} runs{retried}, {} kept from before.{there}  {}\n",
-            done,
+            "\n{done} {} done{retried}, {} kept from before.{there}  {}\n",
+            if *done == 1 { "run" } else { "runs" },
             tally.kept,
             page.display()
         ))?;
@@ -245,7 +245,8 @@ impl Only {
                 let help = "write --only LEVEL=LABEL, for example --only queue=PIE";
                 return Err(Failure::bad_input(format!("`{choice}` is not a level and a label"), help));
             };
-            let Some((_, labels)) = levels.iter().find(|(name, _)| name == level) else {
+            let named = weir_plan::level_named(levels.iter().map(|(name, _)| name.as_str()), level);
+            let Some((level, labels)) = levels.iter().find(|(name, _)| Some(name.as_str()) == named) else {
                 let names: Vec<_> = levels.iter().map(|(name, _)| name.as_str()).collect();
                 let help = if names.is_empty() {
                     "this lab varies nothing".into()
@@ -260,7 +261,7 @@ impl Only {
                     format!("its labels are {}", labels.join(" | ")),
                 ));
             }
-            only.entry(level.into()).or_default().push(label.into());
+            only.entry(level.clone()).or_default().push(label.into());
         }
         Ok(Only(only))
     }

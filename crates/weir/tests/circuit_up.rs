@@ -133,6 +133,20 @@ impl Place {
         State { shapers, wmem, files: below(Path::new("/run/weir")), reservations }
     }
 
+    /// Sets a circuit to 10.1.0.0/24 up; false if this kernel cannot load its control.
+    #[cfg(feature = "kernel")]
+    fn up_with_its_control(&self) -> bool {
+        let first = self.weir(&format!("up --to 10.1.0.0/24 --rate 500mbit {COMMON}"));
+        let told = text(&first.stderr);
+        if told.contains("may not load") || told.contains("lacks") {
+            println!("skipped: {told}");
+            assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+            return false;
+        }
+        assert!(first.status.success(), "{told}");
+        true
+    }
+
     #[cfg(feature = "kernel")]
     fn counters(&self, class: u16) -> Counters {
         let counted = || Device::open("v0").unwrap().counters(&[Handle::new(0x7765, class)]).unwrap()[0];
@@ -280,14 +294,9 @@ fn transfer(place: &Place, address: &str, bytes: usize) -> usize {
 fn transfers_go_through_their_own_class_with_the_window_of_their_circuit() {
     let Some(place) = Place::new() else { return };
     let before = place.state();
-    let first = place.weir(&format!("up --to 10.1.0.0/24 --rate 500mbit {COMMON}"));
-    let told = text(&first.stderr);
-    if told.contains("may not load") || told.contains("lacks") {
-        println!("skipped: {told}");
-        assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+    if !place.up_with_its_control() {
         return;
     }
-    assert!(first.status.success(), "{told}");
     place.done(&format!("up --to 10.2.0.0/24 --rate 100mbit {COMMON}"));
     let windows = weir_kernel::circuits().unwrap();
     assert_eq!(windows.len(), 2, "{windows:?}");
@@ -316,6 +325,25 @@ fn transfers_go_through_their_own_class_with_the_window_of_their_circuit() {
     place.done("cancel 1 2");
     assert_eq!(place.state(), before);
     assert!(weir_kernel::circuits().is_err(), "the control has gone with the last circuit");
+}
+
+#[cfg(feature = "kernel")]
+#[test]
+fn a_circuit_whose_control_was_unloaded_is_changed_and_taken_down_without_it() {
+    let Some(place) = Place::new() else { return };
+    let before = place.state();
+    if !place.up_with_its_control() {
+        return;
+    }
+    weir_kernel::unload("ctcp").unwrap();
+    let changed = place.weir("change 1 --rate 300mbit --card 10gbit");
+    let told = text(&changed.stderr);
+    assert!(changed.status.success(), "{told}");
+    assert!(told.contains("weir_ctcp is not loaded, so circuit 1 is shaped but has no window"), "{told}");
+    assert!(place.done("list").starts_with("up       1: 300 Mbit/s"));
+    place.done("down 1");
+    place.done("cancel 1");
+    assert_eq!(place.state(), before);
 }
 
 #[cfg(feature = "kernel")]

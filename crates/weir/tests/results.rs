@@ -92,7 +92,7 @@ fn every_command_ends_with_the_name_of_a_file_that_it_cannot_read() {
         assert!(tree(&place.path("out")) == before);
         // The suggested way out: with the folder removed, the same command runs what is missing.
         fs::remove_dir_all(place.path("out/runs/sim-pie_r1")).unwrap();
-        assert!(place.done(&["run", "lab.toml", "--out", "out"]).contains("1 runs, 3 kept"));
+        assert!(place.done(&["run", "lab.toml", "--out", "out"]).contains("1 run done, 3 kept"));
     }
 }
 

@@ -17,7 +17,7 @@ const LINK: &str = "plan --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B";
 fn a_plan_shows_its_choice_and_the_alternatives() {
     let (status, out, err) = sliq(&format!("{LINK} --per 20% --deadline 50ms --target 0.995"));
     assert_eq!(status, 0, "{err}");
-    for told in ["coded ARQ: groups of 10 source packets, 2 rounds", "It beat\n  FEC "] {
+    for told in ["coded ARQ: groups of 10 source packets, 2 rounds", "The best of each other kind:\n  FEC "] {
         assert!(out.contains(told), "{told} in\n{out}");
     }
 }

@@ -242,6 +242,15 @@ fn a_flow_of_an_application_reaches_only_a_peer_of_the_same_flow() {
     let receiver = place.serve(&own[..4]);
     place.sent(&[&file], &receiver.at, &own);
     assert_eq!(place.received(), [("small".to_owned(), bytes(50_000))]);
+    // Nobody reports a rate, and the sender says so.
+    let large = place.file("large", &bytes(1_000_000));
+    let mut sender = place.send_command(&[&large], &receiver.at, &own[..4]);
+    let mut sender = sender.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut note = String::new();
+    BufReader::new(sender.stderr.take().unwrap()).read_line(&mut note).unwrap();
+    assert!(note.contains("no aggregation point has reported a rate for 3 s"), "{note}");
+    sender.kill().unwrap();
+    sender.wait().unwrap();
     // Another flow, and who takes part in no application: there is no answer, and no end of patience either.
     let plain = place.serve(&[]);
     let other = ["--application", "1", "--flow", "4"];

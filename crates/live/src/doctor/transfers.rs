@@ -21,6 +21,11 @@ fn carried(buffer: u64) -> Rate {
     Rate::from_bytes_in(Bytes::new(buffer / 2), RTT)
 }
 
+/// A rate in Mbit/s, with one decimal.
+fn rounded(rate: Rate) -> String {
+    format!("{:.1} Mbit/s", rate.mbit_per_sec())
+}
+
 /// Makes all these checks, in some milliseconds.
 pub(super) fn checks() -> Vec<Check> {
     let value = |name: &str| sysctl(name).unwrap_or_default();
@@ -36,7 +41,7 @@ fn window_scaling(value: &str) -> Check {
     if value != "0" {
         return check(name, Status::Ok, "on", "");
     }
-    let most = Rate::from_bytes_in(Bytes::new(UNSCALED), RTT);
+    let most = rounded(Rate::from_bytes_in(Bytes::new(UNSCALED), RTT));
     let finding =
         format!("off: a window is at most {UNSCALED} bytes, {most} at a round trip of {RTT} (4.3.4)");
     check(name, Status::Warn, finding, "`sysctl net.ipv4.tcp_window_scaling=1`")
@@ -47,7 +52,8 @@ fn buffers(receive: &str, send: &str, tuning: &str) -> Vec<Check> {
     let values = |text: &str| -> Vec<u64> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
     let one = |name, key: &str, value: Option<&u64>, section: &str| {
         let most = carried(*value?);
-        let finding = format!("one connection carries {most} at most at a round trip of {RTT} ({section})");
+        let told = rounded(most);
+        let finding = format!("one connection carries {told} at most at a round trip of {RTT} ({section})");
         Some(match most >= ENOUGH {
             true => check(name, Status::Ok, finding, ""),
             false => check(
@@ -135,23 +141,15 @@ mod tests {
     fn the_cost_of_a_setting_is_given_for_26_ms() {
         let off = window_scaling("0");
         // 65,535 bytes in 26 ms.
-        assert!(off.finding.contains("20164615 bit/s at a round trip of 26 ms"), "{}", off.finding);
+        assert!(off.finding.contains("20.2 Mbit/s at a round trip of 26 ms"), "{}", off.finding);
         assert_eq!(window_scaling("1").status, Status::Ok);
         // Half of 6,291,456 bytes in 26 ms are 968 Mbit/s; half of 6.5 MB are 1 Gbit/s.
         let usual = buffers("4096 131072 6291456", "4096 16384 6500000", "1");
         assert_eq!((usual[0].status, usual[1].status, usual.len()), (Status::Warn, Status::Ok, 2));
-        assert!(
-            usual[0].finding.starts_with("one connection carries 967916307 bit/s"),
-            "{}",
-            usual[0].finding
-        );
+        assert!(usual[0].finding.starts_with("one connection carries 967.9 Mbit/s"), "{}", usual[0].finding);
         let fixed = buffers("4096 131072 67108864", "4096 16384 6500000", "0");
         assert_eq!((fixed[0].status, fixed[2].name), (Status::Warn, "buffer tuning"));
-        assert!(
-            fixed[0].finding.starts_with("one connection carries 20164923 bit/s"),
-            "{}",
-            fixed[0].finding
-        );
+        assert!(fixed[0].finding.starts_with("one connection carries 20.2 Mbit/s"), "{}", fixed[0].finding);
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(super) fn figure(results: &Results, wanted: &Wanted) -> Result<Figure, PlotE
     let known = metric(&wanted.metric).ok_or_else(|| {
         let near = METRICS.iter().filter(|known| known.name.contains(wanted.metric.trim_matches('_')));
         let near = listed(near.map(|metric| metric.name).take(6));
-        let help = if near.is_empty() { "`weir list metrics` prints all".into() } else { near };
+        let all = "`weir list metrics` prints all";
+        let help = if near.is_empty() { all.into() } else { format!("similar names: {near}; {all}") };
         asked(format!("no metric is called `{}`", wanted.metric), help)
     })?;
     let levels = Levels::new(results);
@@ -60,7 +61,7 @@ pub(super) fn figure(results: &Results, wanted: &Wanted) -> Result<Figure, PlotE
                 _ => level(&wanted.along, by)?,
             };
             let along = along.ok_or_else(|| {
-                asked("lines and heat maps need a level that varies", "give --along LEVEL, or --kind bars")
+                asked("lines and heat maps need two levels that vary", "give --along LEVEL, or --kind bars")
             })?;
             let by = by.filter(|by| *by != along);
             means.over_levels(wanted.kind, &levels, &runs, along, by, (title, value))
@@ -82,18 +83,14 @@ impl Levels {
 
     /// A level by its name, or by the last part of it.
     fn named(&self, name: &str) -> Result<usize, PlotError> {
-        let exact = self.names.iter().position(|known| known == name);
-        let ending = format!(".{name}");
-        let found: Vec<usize> =
-            (0..self.names.len()).filter(|level| self.names[*level].ends_with(&ending)).collect();
-        match (exact, found.as_slice()) {
-            (Some(level), _) => Ok(level),
-            (None, [level]) => Ok(*level),
-            _ => Err(asked(
+        let names = || self.names.iter().map(String::as_str);
+        let named = weir_plan::level_named(names(), name);
+        names().position(|known| Some(known) == named).ok_or_else(|| {
+            asked(
                 format!("`{name}` is not a level of this tree"),
-                format!("the levels are {}", listed(self.names.iter().map(String::as_str))),
-            )),
-        }
+                format!("the levels are {}", listed(names())),
+            )
+        })
     }
 
     /// The label of a run on a level.
@@ -410,7 +407,7 @@ fn over_cells(
         };
         return Err(asked(
             format!("there is no {kind} of `{}`{of}", metric.name),
-            format!("{known} have one, --of one of {names}"),
+            format!("metrics with a {kind}: {known}; links and groups for --of: {names}"),
         ));
     }
     let of = cells.first().and_then(|run| subject_name(run, metric, wanted.of.as_deref()));

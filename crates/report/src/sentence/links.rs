@@ -163,10 +163,14 @@ pub(super) fn span(lab: &Lab) -> String {
     let cells = Cell::of(lab);
     let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine == *engine);
     let engines: Vec<String> = lab.engines().into_iter().filter(ran).map(at_engine).collect();
-    let (count, most) = (cells.len(), cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0));
+    // A cell that ran on both engines is one cell of the tree.
+    let mut choices: Vec<&[String]> = cells.iter().map(|cell| cell.runs[0].params.as_slice()).collect();
+    choices.sort_unstable();
+    choices.dedup();
+    let (count, most) = (choices.len(), cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0));
     let repeats = if most > 1 { format!(" of {most} repeats") } else { String::new() };
     let cells_word = if count == 1 { "cell" } else { "cells" };
-    let over = format!("over {count} {cells_word}{repeats} {}", engines.join(" and "));
+    let over = format!("over {count} {cells_word}{repeats} {},", engines.join(" and "));
     let mut names: Vec<&str> = Vec::new();
     for link in cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| told(run)) {
         if !names.contains(&link.name.as_str()) {

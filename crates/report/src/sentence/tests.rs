@@ -165,7 +165,7 @@ fn a_lab_names_its_extremes_and_counts_its_invalid_runs() {
     lab.runs[2].invalid = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
-        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator the queue delay at link down averaged \
+        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator, the queue delay at link down averaged \
          between 15 ms (PIE) and 48 ms (tail drop), and link down was 99 % utilised."
     );
 }

@@ -114,8 +114,9 @@ impl Up {
         }))
     }
 
-    /// Sets class, queue and window to what the reservation says now.
-    pub(crate) fn make_again(&mut self, device: &mut Device) -> Result<(), Failure> {
+    /// Sets class, queue and window to what the reservation says now. Returns a note for the user if the control is no longer
+    /// loaded: the window has gone with it.
+    pub(crate) fn make_again(&mut self, device: &mut Device) -> Result<Option<String>, Failure> {
         let kept = Store::open_existing(&self.store).and_then(|mut store| store.calendar());
         if let Ok((calendar, _)) = kept
             && let Some((_, circuit)) = calendar.circuits().find(|(number, _)| *number == self.number)
@@ -124,10 +125,14 @@ impl Up {
         }
         let plan = self.plan()?;
         self.shape(&plan).iter().try_for_each(|step| device.apply(step))?;
-        if let Some(window) = self.window(&plan)? {
-            weir_kernel::set_circuit(&window)?;
+        match self.window(&plan)?.map(|window| weir_kernel::set_circuit(&window)) {
+            None | Some(Ok(())) => Ok(None),
+            Some(Err(problem @ weir_kernel::Problem::NotLoaded(_))) => Ok(Some(format!(
+                "{problem}, so circuit {0} is shaped but has no window; `weir circuit down {0}` and `up {0}` set both",
+                self.number
+            ))),
+            Some(Err(problem)) => Err(problem.into()),
         }
-        Ok(())
     }
 }
 

@@ -171,25 +171,25 @@ impl Host {
     }
 
     /// Sets a circuit up: class, queue, filter, control and window. `reserve` is called once the journal is written, and
-    /// returns the number of the reservation. If a step fails, all are undone.
+    /// returns the number of the reservation. If a step fails, all are undone. Returns the circuit and notes for the user.
     pub(crate) fn raise(
         &mut self,
         device: &mut Device,
         up: Up,
         reserving: Option<&Circuit>,
         reserve: impl FnOnce() -> Result<u64, Failure>,
-    ) -> Result<Up, Failure> {
-        let work = || -> Result<Up, Failure> {
+    ) -> Result<(Up, Vec<String>), Failure> {
+        let work = || -> Result<(Up, Vec<String>), Failure> {
             self.begin(device, &up, reserving)?;
             let up = Up { number: reserve()?, ..up.clone() };
-            self.make(device, &up)?;
+            let notes = self.make(device, &up)?;
             if let Some(shaped) = self.shaped(device.name()) {
                 shaped.doubtful.clear();
                 shaped.circuits.push(up.clone());
             }
             self.journal.reserving = None;
             self.write()?;
-            Ok(up)
+            Ok((up, notes))
         };
         let done = work();
         if done.is_err() {
@@ -223,15 +223,17 @@ impl Host {
         self.write()
     }
 
-    /// Makes the circuit that the journal announces.
-    fn make(&mut self, device: &mut Device, up: &Up) -> Result<(), Failure> {
+    /// Makes the circuit that the journal announces. Returns the notes of the control's loading.
+    fn make(&mut self, device: &mut Device, up: &Up) -> Result<Vec<String>, Failure> {
         let plan = up.plan()?;
+        let mut notes = vec![];
         if let Some(changed) = &self.journal.wmem {
             set_sysctl(WMEM, &changed.set).map_err(|error| Failure::failed(error.to_string()))?;
         }
         if up.controlled {
             match weir_kernel::load(control(plan.control)?, &serde_json::Map::new(), &[]) {
-                Ok(_) | Err(weir_kernel::Problem::Loaded(_)) => {}
+                Ok(of_loading) => notes.extend(of_loading),
+                Err(weir_kernel::Problem::Loaded(_)) => {}
                 Err(problem) => return Err(problem.into()),
             }
         }
@@ -242,17 +244,18 @@ impl Host {
         if let Some(window) = up.window(&plan)? {
             weir_kernel::set_circuit(&window)?;
         }
-        Ok(())
+        Ok(notes)
     }
 
     /// Changes the rate of a circuit that is up. `change` is called once the journal is written, and changes the reservation.
+    /// Returns notes for the user.
     pub(crate) fn change(
         &mut self,
         number: u64,
         store: &Path,
         change: impl FnOnce() -> Result<Circuit, Failure>,
-    ) -> Result<(), Failure> {
-        let Some((shaped, up)) = self.find(number, store) else { return change().map(drop) };
+    ) -> Result<Vec<String>, Failure> {
+        let Some((shaped, up)) = self.find(number, store) else { return change().map(|_| vec![]) };
         let (name, doubtful) = (shaped.name.clone(), up.doubtful());
         if let Some(shaped) = self.shaped(&name) {
             shaped.doubtful.push(doubtful);
@@ -262,7 +265,7 @@ impl Host {
         // The kernel gets the rate of the reservation, whether that was changed or not.
         let settled = self.settle();
         changed?;
-        settled.map(drop)
+        settled
     }
 
     /// Takes circuits down.

@@ -61,7 +61,7 @@ impl Shaped {
         if is_ours(&is) {
             for Doubtful { class, destination } in std::mem::take(&mut self.doubtful) {
                 match self.circuits.iter_mut().find(|up| up.class == class) {
-                    Some(up) => up.make_again(&mut device)?,
+                    Some(up) => notes.extend(up.make_again(&mut device)?),
                     None => {
                         forget_window(&destination)?;
                         let handle = Handle::new(ROOT.major(), class);

@@ -117,7 +117,9 @@ pub(crate) fn set_up(
         }
         None => Ok(up.number),
     };
-    host.raise(device, up.clone(), card.is_some().then_some(circuit), reserve)
+    let (up, notes) = host.raise(device, up.clone(), card.is_some().then_some(circuit), reserve)?;
+    tell(&notes);
+    Ok(up)
 }
 
 fn check_time(circuit: &Circuit, now: weir_circuit::Utc) -> Result<(), Failure> {
@@ -210,7 +212,7 @@ pub(crate) fn change(args: &ChangeArgs) -> Result<(), Failure> {
     match Host::look()? {
         Some((mut host, notes)) => {
             tell(&notes);
-            host.change(args.number, path, change)?;
+            tell(&host.change(args.number, path, change)?);
         }
         None => drop(change()?),
     }

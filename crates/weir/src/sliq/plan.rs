@@ -154,7 +154,7 @@ fn text(goal: &Goal, Choice { plan, reaches_target, beaten }: &Choice) -> String
         let _ = writeln!(text, "No plan delivers {} % by then; this one delivers most.", 100.0 * goal.target);
     }
     let Some(width) = beaten.iter().map(|other| told(other).len()).max() else { return text };
-    text += "\nIt beat\n";
+    text += "\nThe best of each other kind:\n";
     for other in beaten {
         let _ = writeln!(
             text,

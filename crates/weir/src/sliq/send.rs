@@ -5,7 +5,7 @@ use super::connect::{Remote, failed};
 use super::frames::{Ask, Frame, Talk};
 use crate::failure::Failure;
 use crate::transfer::{MOST_FILES, Outgoing, open};
-use crate::{print, write};
+use crate::{print, say, write};
 use rustix::event::PollFlags;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ const READY: usize = 1 << 20;
 const PIECE: usize = 1 << 16;
 /// Time between two checks whether the other host is silent.
 const LOOK: Span = Span::from_millis(100);
+/// Time without a report of an aggregation point after which the user is told.
+const UNREPORTED: Span = Span::from_secs(3);
 
 pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
     let is_input = args.files.iter().any(|file| file.as_os_str() == "-");
@@ -51,6 +53,7 @@ pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
         ended: None,
         told: (0, Time::ZERO),
         look: clock.now() + LOOK,
+        looked_for_reports: false,
         over: false,
     };
     drive(&mut port, &mut host, &mut sending, clock).map_err(|error| failed(&error))?;
@@ -175,6 +178,8 @@ struct Sending<'a> {
     /// The bytes received, as last reported, and when.
     told: (u64, Time),
     look: Time,
+    /// Whether it is known that reports come, or the user was told that none do.
+    looked_for_reports: bool,
     over: bool,
 }
 
@@ -211,6 +216,27 @@ impl Sending<'_> {
             self.talk.write(link, now);
         }
         Ok(())
+    }
+
+    /// Tells the user, once, if the connection is of an application and no aggregation point has reported a rate.
+    fn look_for_reports(&mut self, host: &mut Host, now: Time) {
+        let waited = self.began.is_some_and(|began| now.since(began) >= UNREPORTED);
+        if self.looked_for_reports || !waited {
+            return;
+        }
+        self.looked_for_reports = true;
+        let mut flowshare = None;
+        if let Some(link) = host.link(self.number) {
+            link.state(&mut |_, name, value| {
+                flowshare = flowshare.or((name == "flowshare_mbps").then_some(value))
+            });
+        }
+        if flowshare == Some(0.0) {
+            say(&format!(
+                "note: no aggregation point has reported a rate for {UNREPORTED}, and without reports the rate is halved every four \
+                 round trips; check that --at is within `local` and `local_ports` of the application (`weir ap show`)"
+            ));
+        }
     }
 
     /// Ends the transfer, with this result unless it has one.
@@ -296,7 +322,9 @@ impl Application for Sending<'_> {
         let silent = host.link(self.number).is_some_and(|link| self.remote.is_silent(link, now));
         if silent {
             self.end(Err(self.remote.lost(self.began.is_some())), host);
+            return;
         }
+        self.look_for_reports(host, now);
     }
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         match &self.source {

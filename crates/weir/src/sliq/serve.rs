@@ -184,7 +184,9 @@ impl Receives {
                 output.begin(number)?;
                 Ok(Asked::Output)
             }
-            (Receives::Files(_), _) => Err(io::Error::other("files are received here: name one")),
+            (Receives::Files(_), _) => {
+                Err(io::Error::other("files are received here: `weir sliq send FILE` sends one"))
+            }
             (Receives::Output(_), _) => {
                 Err(io::Error::other("a stream is received here: `weir sliq send -` sends one"))
             }
