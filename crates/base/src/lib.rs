@@ -32,6 +32,6 @@ pub use units::{Bytes, Rate, UnitError};
 /// Re-exports for the [`registry!`] macro, so that its users need not depend on these crates.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::registry::registry_schema;
+    pub use crate::registry::{Member, registry_schema};
     pub use {schemars, serde, serde_json};
 }

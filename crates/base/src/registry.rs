@@ -99,16 +99,12 @@ macro_rules! registry {
 
         impl $crate::__private::serde::Serialize for $Config {
             fn serialize<S: $crate::__private::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                use $crate::__private::serde::ser::Error;
-                let parameters = match self {
-                    $($Config::$Variant(config) => $crate::__private::serde_json::to_value(config),)+
-                };
-                let mut whole = $crate::__private::serde_json::Map::new();
-                whole.insert("kind".into(), self.name().into());
-                if let $crate::__private::serde_json::Value::Object(fields) = parameters.map_err(S::Error::custom)? {
-                    whole.extend(fields);
+                match self {
+                    $($Config::$Variant(parameters) => {
+                        let member = $crate::__private::Member { kind: $name, parameters };
+                        $crate::__private::serde::Serialize::serialize(&member, serializer)
+                    })+
                 }
-                $crate::__private::serde::Serialize::serialize(&whole, serializer)
             }
         }
 
@@ -142,6 +138,16 @@ macro_rules! registry {
             }
         }
     };
+}
+
+/// A member in its serialized form: its name, then its parameters.
+#[derive(serde::Serialize)]
+pub struct Member<'a, P> {
+    /// The name.
+    pub kind: &'static str,
+    /// The parameters.
+    #[serde(flatten)]
+    pub parameters: &'a P,
 }
 
 /// The schema of a registry: a name, or a table with `kind` and that member's parameters. Its parts are moved, not copied, since
