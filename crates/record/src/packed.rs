@@ -63,18 +63,29 @@ fn read_long_varint(bytes: &mut &[u8]) -> Option<u128> {
 /// The pairs of bucket and count in checked bytes.
 fn pairs(mut bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let mut bucket = 0u32;
-    std::iter::from_fn(move || {
-        let (gap, count) = match bytes {
-            // Most gaps and counts have one byte.
-            [gap, count, rest @ ..] if (gap | count) & 0x80 == 0 => {
-                bytes = rest;
-                (u32::from(*gap), u32::from(*count))
-            }
-            _ => (read_varint(&mut bytes)?.try_into().ok()?, read_varint(&mut bytes)?.try_into().ok()?),
-        };
-        bucket = bucket.checked_add(gap)?;
-        Some((bucket, count))
-    })
+    std::iter::from_fn(
+        #[inline(always)]
+        move || {
+            let (gap, count, rest) = match bytes {
+                // Most gaps and counts have one byte.
+                [gap, count, rest @ ..] if (gap | count) & 0x80 == 0 => {
+                    (u32::from(*gap), u32::from(*count), rest)
+                }
+                _ => long_pair(bytes)?,
+            };
+            bytes = rest;
+            bucket = bucket.checked_add(gap)?;
+            Some((bucket, count))
+        },
+    )
+}
+
+/// A gap and a count of any length, and the bytes after them; `None` if there are no more. Apart from [`pairs`], which is small
+/// enough without it to be a part of the loops over all pairs.
+#[cold]
+fn long_pair(mut bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
+    let (gap, count) = (read_varint(&mut bytes)?, read_varint(&mut bytes)?);
+    Some((gap.try_into().ok()?, count.try_into().ok()?, bytes))
 }
 
 impl PackedHistogram {

@@ -88,7 +88,14 @@ pub fn series<'r>(info: &RunInfo, records: &'r Records, points: usize) -> Series
 /// The series of single flows and their controllers. `flows` holds indices of flows, ascending.
 pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], points: usize) -> SeriesSet<'r> {
     let grid = Grid::new(info, records, points);
-    let place_of = |flow: u32| flows.binary_search(&flow).ok();
+    // A table, since it is asked of every record.
+    let mut places = vec![None; info.flows.len()];
+    for (place, flow) in flows.iter().enumerate() {
+        if let Some(of) = places.get_mut(*flow as usize) {
+            *of = Some(place);
+        }
+    }
+    let place_of = |flow: u32| *places.get(flow as usize)?;
     let own = |of: Component| matches!(of, Component::Controller(flow) if place_of(flow).is_some());
     SeriesSet {
         links: vec![],

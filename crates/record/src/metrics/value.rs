@@ -42,16 +42,9 @@ impl Distribution {
     pub fn of_millis(histogram: &Histogram) -> Option<Distribution> {
         let count = histogram.count();
         let mean = (count > 0).then(|| histogram.sum() as f64 / count as f64 / 1e6)?;
-        let at = |p| histogram.percentile(p).map(Span::as_millis_f64);
-        Some(Distribution {
-            count,
-            mean,
-            p1: at(0.01)?,
-            p25: at(0.25)?,
-            p50: at(0.5)?,
-            p75: at(0.75)?,
-            p99: at(0.99)?,
-        })
+        let shares = histogram.percentiles(&[0.01, 0.25, 0.5, 0.75, 0.99]);
+        let [p1, p25, p50, p75, p99] = <[Span; 5]>::try_from(shares).ok()?.map(Span::as_millis_f64);
+        Some(Distribution { count, mean, p1, p25, p50, p75, p99 })
     }
 
     /// The distribution of some numbers. `None` without numbers.
@@ -144,11 +137,11 @@ fn round_in_binary(number: f64) -> Option<f64> {
         let power = *POWERS_OF_TEN.get(below_one + 5)?;
         (size * power, power, false)
     } else {
-        let decade = POWERS_OF_TEN.iter().rposition(|power| *power <= size)?;
+        let decade = POWERS_OF_TEN.iter().position(|power| *power > size)? - 1;
         let power = POWERS_OF_TEN[decade.abs_diff(5)];
         if decade > 5 { (size / power, power, true) } else { (size * power, power, false) }
     };
-    if size > POWERS_OF_TEN[22] || (digits - digits.trunc() - 0.5).abs() < UNCERTAIN {
+    if (digits - digits.trunc() - 0.5).abs() < UNCERTAIN {
         return None;
     }
     let digits = f64::from((digits + 0.5) as u32);
