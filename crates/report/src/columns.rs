@@ -1,7 +1,6 @@
 //! Every metric of the registry over all runs, for the comparison: a column for each metric of the run, of each link, class
 //! and group, with a value for each run. The pages load this file only when a reader asks for such a metric.
 
-use crate::number::rounded;
 use crate::script::push_json;
 use crate::tables::class_name;
 use serde_json::json;
@@ -73,7 +72,8 @@ impl Column {
     }
 }
 
-/// Adds the metrics of a subject in this run. They are in the registry's order, so that each is looked up after the one before.
+/// Adds the metrics of a subject in this run, with the six digits that they have. They are in the registry's order, so that
+/// each is looked up after the one before.
 fn add(columns: &mut Columns, run: usize, metrics: &Metrics) {
     let mut next = 0;
     for (name, value) in metrics.iter() {
@@ -90,10 +90,9 @@ fn add(columns: &mut Columns, run: usize, metrics: &Metrics) {
         match value {
             Value::Undefined => {}
             Value::Count(count) => push_json(&count, &mut column.values),
-            Value::Number(number) => push_json(&rounded(number, 6), &mut column.values),
+            Value::Number(number) => push_json(&number, &mut column.values),
             Value::Distribution(d) => {
-                let six = [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6));
-                push_json(&six, &mut column.values);
+                push_json(&[d.mean, d.p1, d.p25, d.p50, d.p75, d.p99], &mut column.values);
             }
         }
     }

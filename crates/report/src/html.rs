@@ -193,9 +193,9 @@ impl Table {
             for &column in &kept {
                 let text = row.get(column).map_or("", |cell| cell.html.as_str());
                 if column == 0 {
-                    let _ = write!(html, "<th scope=\"row\">{text}</th>");
+                    html.extend(["<th scope=\"row\">", text, "</th>"]);
                 } else {
-                    let _ = write!(html, "<td{}>{text}</td>", classes[column]);
+                    html.extend(["<td", classes[column], ">", text, "</td>"]);
                 }
             }
             html += "</tr>\n";

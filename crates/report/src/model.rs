@@ -3,7 +3,7 @@
 
 use weir_base::Ecn;
 use weir_record::compare::Compared;
-use weir_record::{Distribution, FlowSummary, StationSummary};
+use weir_record::{Distribution, StationSummary};
 
 /// Number of runs whose pages share one file in a large lab.
 pub(crate) const PIECE: usize = 100;
@@ -92,7 +92,7 @@ pub struct RunNumbers {
     /// Traffic groups, in the order of the lab.
     pub groups: Vec<GroupNumbers>,
     /// Flows of all groups.
-    pub flows: Vec<FlowSummary>,
+    pub flows: Vec<FlowNumbers>,
     /// Jain's index over the goodput of all flows, in `[0, 1]`.
     pub jain: Option<f64>,
     /// Goodput of a flow of the first group over that of a flow of the second.
@@ -216,6 +216,23 @@ pub struct GroupNumbers {
     pub completion_s: Option<f64>,
     /// Waiting times of its applications; empty if they had none.
     pub waits: Vec<WaitNumbers>,
+}
+
+/// Numbers of a flow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FlowNumbers {
+    /// Its name.
+    pub name: String,
+    /// Name of its group.
+    pub group: String,
+    /// Its goodput.
+    pub goodput_mbps: Option<f64>,
+    /// The mean of its RTTs.
+    pub rtt_mean_ms: Option<f64>,
+    /// Number of retransmitted segments.
+    pub retransmissions: Option<u64>,
+    /// Time from its start to its completion; `None` if it did not complete.
+    pub completion_s: Option<f64>,
 }
 
 /// Waiting times for one kind of thing: completed flows, answered requests or echoes, frames, or parts of ensembles.

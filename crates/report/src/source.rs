@@ -2,14 +2,14 @@
 //! (an AQM's target, the groups that cross a link). Nothing is computed twice.
 
 use crate::environment::{audit, facts};
-use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
+use crate::model::{FlowNumbers, GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
 use crate::network;
 use weir_base::Span;
 use weir_engine::FinishedRun;
 use weir_plan::Run;
 use weir_record::compare::{Compared, Rule, compare};
 use weir_record::{
-    Distribution, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
+    Distribution, FlowSummary, GroupSummary, Metrics, PairSummary, QueueSummary, RunSummary, Summary, Value,
 };
 
 /// A lab before any of its runs: levels in the order of the tree, groups in that of the plan.
@@ -73,7 +73,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         bottleneck,
         stations: summary.stations.clone(),
         groups,
-        flows: summary.flows.clone(),
+        flows: summary.flows.iter().map(flow).collect(),
         jain: number(&summary.metrics, "jain_index"),
         rate_ratio: pair("rate_ratio"),
         window_ratio: pair("window_ratio"),
@@ -158,11 +158,22 @@ fn group(group: &GroupSummary, links: &[LinkNumbers], window_s: f64, to_complete
     }
 }
 
+fn flow(flow: &FlowSummary) -> FlowNumbers {
+    FlowNumbers {
+        name: flow.name.clone(),
+        group: flow.group.clone(),
+        goodput_mbps: number(&flow.metrics, "goodput_mbps"),
+        rtt_mean_ms: number(&flow.metrics, "rtt_mean_ms"),
+        retransmissions: count(&flow.metrics, "retransmissions"),
+        completion_s: number(&flow.metrics, "completion_time_s"),
+    }
+}
+
 pub(crate) fn number(metrics: &Metrics, name: &str) -> Option<f64> {
     metrics.get(name).scalar()
 }
 
-pub(crate) fn count(metrics: &Metrics, name: &str) -> Option<u64> {
+fn count(metrics: &Metrics, name: &str) -> Option<u64> {
     match metrics.get(name) {
         Value::Count(count) => Some(count),
         _ => None,

@@ -76,18 +76,16 @@ pub fn table(summary: &Summary, width: usize) -> String {
         return "no run is finished\n".into();
     }
     let columns = columns(summary);
-    let mut rows: Vec<Row<'_>> = gathered(summary)
-        .into_iter()
-        .map(|runs| Row {
-            label: label(runs[0], summary),
-            engine: runs[0].engine.as_str(),
-            cells: columns.iter().map(|column| column.over(&sound(&runs))).collect(),
-            runs,
-        })
-        .collect();
+    let all = gathered(summary);
+    let hidden = all.len().saturating_sub(ROWS);
+    let row = |runs: Vec<_>| Row {
+        label: label(runs[0], summary),
+        engine: runs[0].engine.as_str(),
+        cells: columns.iter().map(|column| column.over(&sound(&runs))).collect(),
+        runs,
+    };
+    let rows: Vec<Row<'_>> = all.into_iter().take(ROWS).map(row).collect();
     let engines = summary.runs.iter().any(|run| run.engine != summary.runs[0].engine);
-    let hidden = rows.len().saturating_sub(ROWS);
-    rows.truncate(ROWS);
     let layout = Layout::new(&columns, &rows, engines, width);
     let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
     let labels = cut_apart(&labels, layout.label.saturating_sub(1));

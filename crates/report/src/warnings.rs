@@ -5,7 +5,6 @@ use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
 use weir_plan::Run;
 use weir_queue::Limit;
-use weir_record::FlowSummary;
 
 /// Queues that hold no more packets than this drop packets of every burst.
 const SHORT_PACKETS: f64 = 2.0;
@@ -134,7 +133,6 @@ fn isolation(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Vec<String>
 /// Warns of groups whose flows all completed within the warm-up.
 fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
     let warmup = numbers.warmup_s;
-    let completion_s = |flow: &FlowSummary| flow.metrics.get("completion_time_s").scalar();
     let gone = |group: &&GroupNumbers| {
         let mut flows = numbers.flows.iter().filter(|flow| flow.group == group.name).peekable();
         let started = |name: &str| {
@@ -143,7 +141,7 @@ fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
         };
         warmup > 0.0
             && flows.peek().is_some()
-            && flows.all(|flow| completion_s(flow).is_some_and(|took| started(&flow.name) + took <= warmup))
+            && flows.all(|flow| flow.completion_s.is_some_and(|took| started(&flow.name) + took <= warmup))
     };
     let groups = numbers.groups.iter().filter(gone);
     groups
@@ -160,9 +158,8 @@ fn cut_off(run: &Run, numbers: &RunNumbers) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{PacketNumbers, WaitNumbers};
+    use crate::model::{FlowNumbers, PacketNumbers, WaitNumbers};
     use std::path::Path;
-    use weir_record::Value;
 
     const NET: &str =
         "format = 1\n[run]\nduration = \"20 s\"\n[dumbbell]\nrate = \"5 Mbit/s\"\nrtt = \"40 ms\"\n";
@@ -230,12 +227,11 @@ mod tests {
     #[test]
     fn a_transfer_within_the_warm_up_causes_a_warning() {
         let run = planned(&format!("{NET}[traffic.a.workload]\nkind = \"transfer\"\nsize = \"100 kB\"\n"));
-        let flow = FlowSummary {
+        let flow = FlowNumbers {
             name: "a".into(),
             group: "a".into(),
-            controller: None,
-            transport: "tcp".into(),
-            metrics: [("completion_time_s", Value::Number(1.5))].into_iter().collect(),
+            completion_s: Some(1.5),
+            ..FlowNumbers::default()
         };
         let mut numbers = RunNumbers {
             warmup_s: 4.0,

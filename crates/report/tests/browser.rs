@@ -6,8 +6,7 @@ mod chromium;
 mod sample;
 
 use std::path::{Path, PathBuf};
-use weir_record::{FlowSummary, Value};
-use weir_report::model::{Chart, FlowSeries, Ink, Line, RunNumbers, RunSeries};
+use weir_report::model::{Chart, FlowNumbers, FlowSeries, Ink, Line, RunNumbers, RunSeries};
 
 /// A page as a browser has rendered it.
 struct Seen {
@@ -248,18 +247,18 @@ fn flows_are_found_ranked_picked_and_sorted() {
     lab.runs.truncate(1);
     lab.runs[0].flows = (0..40)
         .map(|i| {
-            let goodput = [("goodput_mbps", Value::Number(((i * 7) % 40) as f64))];
-            sample::flow(i / 20, i % 20, goodput.into_iter().collect())
+            let goodput_mbps = Some(f64::from((i as u32 * 7) % 40));
+            FlowNumbers { goodput_mbps, ..sample::flow(i / 20, i % 20) }
         })
         .collect();
     let of_flows = |run: &RunNumbers| {
-        let line = |flow: &FlowSummary| Line {
+        let line = |flow: &FlowNumbers| Line {
             name: flow.name.clone(),
             ink: Ink::Group(usize::from(flow.group == "b")),
             thin: false,
             hidden: false,
             bound: false,
-            values: vec![flow.metrics.get("goodput_mbps").scalar(); 10],
+            values: vec![flow.goodput_mbps; 10],
         };
         let lines = run.flows.iter().map(line).collect();
         let (key, title, unit) = ("flow-goodput".into(), "Goodput".into(), "Mbit/s".into());

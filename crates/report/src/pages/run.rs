@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::model::PacketNumbers;
-use crate::source::{count, number};
 
 impl Pages<'_> {
     pub(super) fn groups_table(&self, run: &RunNumbers) -> String {
@@ -79,14 +78,13 @@ impl Pages<'_> {
         )
         .sorted_by_click();
         for flow in &run.flows {
-            let of = |metric| number(&flow.metrics, metric);
             table.row(vec![
                 Cell::text(&flow.name),
                 Cell::html(swatch(self.colour(&flow.group), &flow.group)),
-                Cell::number(of("goodput_mbps")),
-                Cell::number(of("rtt_mean_ms")),
-                Cell::count(count(&flow.metrics, "retransmissions")),
-                Cell::number(of("completion_time_s")),
+                Cell::number(flow.goodput_mbps),
+                Cell::number(flow.rtt_mean_ms),
+                Cell::count(flow.retransmissions),
+                Cell::number(flow.completion_s),
             ]);
         }
         table.render()

@@ -4,10 +4,10 @@
 
 use weir_base::Ecn;
 use weir_record::compare::{Bound, Comparison, Estimate};
-use weir_record::{Distribution, FlowSummary, Metrics, Param, Value};
+use weir_record::{Distribution, Param};
 use weir_report::model::{
-    Chart, Event, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers, PacketNumbers, RunNumbers,
-    RunSeries, Spread,
+    Chart, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers, PacketNumbers,
+    RunNumbers, RunSeries, Spread,
 };
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
@@ -126,12 +126,12 @@ fn one(
     };
     let flows = (0..4).map(|i| {
         let goodput = rate * (if i < 2 { first } else { 95.0 - first }) / 200.0;
-        let metrics = [
-            ("goodput_mbps", Value::Number(goodput)),
-            ("rtt_mean_ms", Value::Number(20.0 + delay.mean)),
-            ("retransmissions", Value::Count(arrived / 600)),
-        ];
-        flow(i / 2, i % 2, metrics.into_iter().collect())
+        FlowNumbers {
+            goodput_mbps: Some(goodput),
+            rtt_mean_ms: Some(20.0 + delay.mean),
+            retransmissions: Some(arrived / 600),
+            ..flow(i / 2, i % 2)
+        }
     });
     RunNumbers {
         id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
@@ -188,11 +188,11 @@ fn one(
     }
 }
 
-/// A flow of the group `a` or `b`, with these metrics.
-pub(crate) fn flow(group: usize, number: usize, metrics: Metrics) -> FlowSummary {
+/// A flow of the group `a` or `b`.
+pub(crate) fn flow(group: usize, number: usize) -> FlowNumbers {
     let group = ["a", "b"][group].to_string();
     let name = format!("{group}-{}", number + 1);
-    FlowSummary { name, group, controller: None, transport: "tcp".into(), metrics }
+    FlowNumbers { name, group, ..FlowNumbers::default() }
 }
 
 fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
