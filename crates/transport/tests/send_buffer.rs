@@ -66,3 +66,14 @@ fn a_writer_that_waits_is_woken_when_a_third_of_a_fixed_buffer_is_free() {
     // 20 segments are held; two thirds are 13.3. Seven must be acknowledged.
     assert_eq!(writable(&mut pair, 7), [0, 0, 0, 0, 0, 0, 7]);
 }
+
+#[test]
+fn a_buffer_begins_with_two_windows_of_a_controller_that_begins_with_a_larger_one() {
+    let circuit = r#"{ "kind": "ctcp", "rate": "100 Mbit/s", "rtt": "20 ms" }"#;
+    let mut pair = pair(Config::new(serde_json::from_str(circuit).unwrap()));
+    run_for(&mut pair, RTT * 2);
+    let window = u64::from(pair.info().cwnd);
+    assert!(window > 100, "{window}");
+    // A segment requests 2304 bytes and is charged with 2280.
+    assert_eq!(pair.client.writable(), (2 * window * 2304).div_ceil(2280) * MSS);
+}

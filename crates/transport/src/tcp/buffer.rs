@@ -38,7 +38,7 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// A buffer that must hold this many windows.
+    /// A buffer that must hold this many windows, at its first limit.
     pub(crate) fn new(config: &Config, windows: u32) -> SendBuffer {
         let (start, most) = config.send_buffer;
         let mss = u64::from(config.mss);
@@ -55,7 +55,6 @@ impl SendBuffer {
             awaited: false,
         };
         buffer.set_limit(start.get());
-        buffer.expand(config.initial_window);
         buffer
     }
 
@@ -147,6 +146,7 @@ mod tests {
     fn a_buffer_begins_with_two_windows_of_ten_segments_and_ends_at_its_largest() {
         // 46,080 bytes hold 20.2 segments: the twenty-first begins below the limit.
         let mut grown = buffer(2, 16_384, 100_000);
+        grown.expand(10);
         assert_eq!(grown.capacity(), 21 * 1448);
         assert!(!grown.is_short_of(10) && grown.is_short_of(11));
         grown.expand(1000);

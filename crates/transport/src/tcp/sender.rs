@@ -231,6 +231,8 @@ impl Sender {
             clock: config.clock,
         };
         sender.read_window();
+        // The controller may begin with a window of its own (`tcp_init_buffer_space` follows `tcp_init_congestion_control`).
+        sender.buffer.expand(sender.cwnd());
         if let Some(rtt) = rtt {
             sender.handshake_rtt(now, rtt);
         }
