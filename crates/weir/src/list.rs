@@ -208,31 +208,33 @@ fn example(about: &Value) -> Option<&Value> {
     other.or(Some(default)).filter(|value| value.is_string() || value.is_number() || value.is_boolean())
 }
 
+/// The schema that `about` refers to within `schema`; `about` itself if it refers to none.
+fn resolved<'a>(about: &'a Value, schema: &'a Value) -> &'a Value {
+    let place = about.get("$ref").and_then(Value::as_str);
+    place.and_then(|place| schema.pointer(place.strip_prefix('#')?)).unwrap_or(about)
+}
+
+/// The description of a schema; empty if it has none.
+fn description(about: &Value) -> &str {
+    about.get("description").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The values of an enumeration, each with its meaning; empty for any other schema.
 fn choices<'a>(about: &'a Value, schema: &'a Value) -> Vec<(&'a Value, &'a str)> {
-    let named =
-        about.get("$ref").and_then(Value::as_str).and_then(|place| schema.pointer(place.strip_prefix('#')?));
-    let about = named.unwrap_or(about);
+    let about = resolved(about, schema);
     let list = |key: &str| about.get(key).and_then(Value::as_array).into_iter().flatten();
-    let meant = |one: &'a Value| {
-        Some((one.get("const")?, one.get("description").and_then(Value::as_str).unwrap_or_default()))
-    };
+    let meant = |one: &'a Value| Some((one.get("const")?, description(one)));
     list("enum").map(|value| (value, "")).chain(list("oneOf").filter_map(meant)).collect()
 }
 
 /// The keys of the table that a parameter is, or the members of the registry that it names with their keys; empty for any other
 /// parameter.
 fn below(about: &Value, schema: &Value) -> Vec<(String, String)> {
-    let resolve = |about| -> &Value {
-        let place = Value::get(about, "$ref").and_then(Value::as_str);
-        place.and_then(|place| schema.pointer(place.strip_prefix('#')?)).unwrap_or(about)
-    };
+    let resolve = |about| resolved(about, schema);
     let about = resolve(about);
     let about = about.get("items").map_or(about, resolve);
     let forms = about.get("anyOf").and_then(Value::as_array);
     let forms: Vec<&Value> = forms.map_or(vec![about], |forms| forms.iter().map(resolve).collect());
-    let text =
-        |value: &Value| value.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut found = vec![];
     for form in forms {
         let Some(properties) = form.get("properties").and_then(Value::as_object) else { continue };
@@ -240,10 +242,11 @@ fn below(about: &Value, schema: &Value) -> Vec<(String, String)> {
             let keys = properties.keys().filter(|key| *key != "kind").map(|key| format!("`{key}`"));
             let keys = keys.collect::<Vec<_>>().join(", ");
             let keys = if keys.is_empty() { String::new() } else { format!("; parameters: {keys}") };
-            found.push((format!("\"{member}\""), text(form) + &keys));
+            found.push((format!("\"{member}\""), format!("{}{keys}", description(form))));
             continue;
         }
-        let described = |about| if text(about).is_empty() { text(resolve(about)) } else { text(about) };
+        let described = |about| Some(description(about)).filter(|text| !text.is_empty());
+        let described = |about| described(about).unwrap_or_else(|| description(resolve(about))).to_owned();
         found.extend(properties.iter().map(|(key, about)| (key.clone(), described(about))));
     }
     found
@@ -322,8 +325,8 @@ fn parameters(schema: &Value, text: &mut String) {
     for (name, about) in properties {
         let default = about.get("default").filter(|default| !default.is_null());
         let default = default.map_or(String::new(), |default| format!(" = {}", inline(default)));
-        let description = about.get("description").and_then(Value::as_str).unwrap_or("");
-        let _ = writeln!(text, "  {name}{default}\n      {}", folded(description, 6, terminal_width()));
+        let _ =
+            writeln!(text, "  {name}{default}\n      {}", folded(description(about), 6, terminal_width()));
         let values = choices(about, schema)
             .into_iter()
             .map(|(value, meaning)| (value.to_string(), meaning.to_owned()));
