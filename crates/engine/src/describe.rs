@@ -35,7 +35,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         workload: group.workload.name().into(),
         rtt: group.rtt(),
         route: route(run, &paths, group),
-        drawn: group.workload.has_random_arrivals(),
+        random_arrivals: group.workload.has_random_arrivals(),
         deadline: group.workload.deadline(),
         probes: matches!(group.workload.role(), Role::Echo(_)),
         sharing: sharing(group),

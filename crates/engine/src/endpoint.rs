@@ -11,13 +11,13 @@ const FLOWS_WITH_STATE: usize = 64;
 /// A slow-start threshold of this many segments or more means that there is none (Linux `TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// Records the state of a flow's sending side, if the connection is open. `drawn` says that the flow is one of many with
+/// Records the state of a flow's sending side, if the connection is open. `random_arrivals` says that the flow is one of many with
 /// random arrivals: its controller's internal state is not recorded.
 pub fn record_endpoint(
     recorder: &mut dyn Recorder,
     flow: usize,
     sender: &impl Endpoint,
-    drawn: bool,
+    random_arrivals: bool,
     now: Time,
 ) {
     let Some(sample) = sender.sample() else { return };
@@ -36,7 +36,7 @@ pub fn record_endpoint(
         retransmissions: sample.retransmitted,
         timeouts: Some(sample.timeouts),
     });
-    if !drawn && flow < FLOWS_WITH_STATE {
+    if !random_arrivals && flow < FLOWS_WITH_STATE {
         sender.state(&mut |part, name, value| {
             let name = part.name_of(name);
             recorder.state(&StateSample { at: now, of: Component::Controller(id), name: &name, value });

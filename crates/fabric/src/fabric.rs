@@ -174,7 +174,7 @@ impl<P: Wire> Fabric<P> {
         fabric
     }
 
-    /// Shows every packet at every measured link to `observer`. Must be called before any packet is handed in.
+    /// Shows every packet at every instrumented link to `observer`. Must be called before any packet is handed in.
     pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
         self.defer_nothing();
         self.around.observer = Some(observer);

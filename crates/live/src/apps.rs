@@ -33,7 +33,7 @@ use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
 const UDP_HEADER: u64 = 8;
 /// Longest sleep before the thread checks whether the run is over.
 const LOOK_UP: Span = Span::from_millis(20);
-/// How long before its start a drawn flow gets its sockets, and how long after its completion it keeps them, so that both ends
+/// How long before its start a flow with random arrivals gets its sockets, and how long after its completion it keeps them, so that both ends
 /// have closed.
 const AHEAD: Span = Span::from_millis(150);
 const BEHIND: Span = Span::from_secs(1);
@@ -61,7 +61,7 @@ struct FlowState {
     /// The connection that it shares: index in [`Apps::sharing`]. `None` if it shares none.
     connection: Option<usize>,
     /// Whether it arrives at random: its sockets are then opened shortly before it starts, and closed after it ends.
-    drawn: bool,
+    random_arrivals: bool,
     /// Whether its connection has opened, and whether it is complete or has failed.
     opened: bool,
     over: bool,
@@ -107,7 +107,7 @@ enum Timer {
     Wake,
     /// An endpoint's.
     Endpoint(End),
-    /// A drawn flow's sockets are closed.
+    /// The sockets of a flow with random arrivals are closed.
     Discard,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Apps<'a> {
                     role,
                     application,
                     connection: None,
-                    drawn: group.workload.has_random_arrivals(),
+                    random_arrivals: group.workload.has_random_arrivals(),
                     opened: false,
                     over: false,
                     armed: Time::NEVER,
@@ -189,7 +189,7 @@ impl<'a> Apps<'a> {
         for (connection, sharing) in sharing.iter().enumerate() {
             sharing.iter().for_each(|flow| flows[*flow].connection = Some(connection));
         }
-        let mut to_come: Vec<usize> = (0..flows.len()).filter(|flow| flows[*flow].drawn).collect();
+        let mut to_come: Vec<usize> = (0..flows.len()).filter(|flow| flows[*flow].random_arrivals).collect();
         to_come.sort_by_key(|flow| Reverse(run.flows[*flow].start));
         let mut apps = Apps {
             run,
@@ -264,7 +264,7 @@ impl<'a> Apps<'a> {
         Ok(self.report)
     }
 
-    /// Opens the sockets of the drawn flows that start soon.
+    /// Opens the sockets of the flows with random arrivals that start soon.
     fn prepare(&mut self, now: Time) {
         // In batches: each batch enters the namespace of every host concerned.
         let start_of = |flow: &usize| Time::ZERO + self.run.flows[*flow].start;
@@ -362,7 +362,7 @@ impl<'a> Apps<'a> {
                 Notice::Opened => state.opened = true,
                 Notice::Completed => {
                     state.over = true;
-                    if state.drawn {
+                    if state.random_arrivals {
                         self.timers.push(Reverse((now + BEHIND, Timer::Discard, flow)));
                     }
                 }

@@ -100,8 +100,8 @@ impl FlowSockets {
 /// The kernel's error, with the flow's name.
 pub(crate) fn open(run: &Run, testbed: &Testbed) -> io::Result<Vec<FlowSockets>> {
     let mut all: Vec<FlowSockets> = run.flows.iter().map(|_| FlowSockets::default()).collect();
-    let drawn = |flow: &usize| run.groups[run.flows[*flow].group].workload.has_random_arrivals();
-    let flows: Vec<usize> = (0..run.flows.len()).filter(|flow| !drawn(flow)).collect();
+    let random_arrivals = |flow: &usize| run.groups[run.flows[*flow].group].workload.has_random_arrivals();
+    let flows: Vec<usize> = (0..run.flows.len()).filter(|flow| !random_arrivals(flow)).collect();
     for (flow, sockets) in flows.iter().zip(open_some(run, testbed, &flows)?) {
         all[*flow] = sockets;
     }

@@ -36,7 +36,7 @@ pub(crate) struct Cell {
     pub(crate) groups: Vec<Group>,
     /// The flows of each group.
     pub(crate) flows: Vec<Flows>,
-    /// For each group: the measured links that its data passes.
+    /// For each group: the instrumented links that its data passes.
     pub(crate) paths: Vec<Vec<usize>>,
 }
 
@@ -273,10 +273,13 @@ impl Cell {
         self.counted_flows(true).saturating_add(self.counted_flows(false))
     }
 
-    /// About how many flows a run has in groups with random arrivals (`drawn`), or in the other groups.
-    fn counted_flows(&self, drawn: bool) -> u64 {
-        let groups =
-            self.groups.iter().enumerate().filter(|(_, group)| group.workload.has_random_arrivals() == drawn);
+    /// About how many flows a run has in groups with random arrivals (`random_arrivals`), or in the other groups.
+    fn counted_flows(&self, random_arrivals: bool) -> u64 {
+        let groups = self
+            .groups
+            .iter()
+            .enumerate()
+            .filter(|(_, group)| group.workload.has_random_arrivals() == random_arrivals);
         groups.map(|(number, _)| self.flows_of(number)).fold(0, u64::saturating_add)
     }
 

@@ -32,7 +32,7 @@ pub struct Names<'a> {
     not_alone: HashSet<&'a str>,
     /// The windows of `[run.windows]`.
     windows: BTreeSet<&'a str>,
-    /// Groups and measured links.
+    /// Groups and instrumented links.
     members: BTreeSet<&'a str>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Names<'a> {
         self.windows.insert(name);
     }
 
-    /// A measured link of some cell.
+    /// An instrumented link of some cell.
     pub(crate) fn add_link(&mut self, name: &'a str) {
         self.members.insert(name);
     }

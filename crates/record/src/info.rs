@@ -104,9 +104,9 @@ pub struct GroupInfo {
     /// The route of its packets, with the greatest rates and least delays that its links ever have.
     #[serde(default)]
     pub route: RouteInfo,
-    /// Whether its flows were drawn at random: many short flows, without metrics of single ones.
-    #[serde(default)]
-    pub drawn: bool,
+    /// Whether its flows have random arrivals: many short flows, without metrics of single ones.
+    #[serde(default, alias = "drawn")]
+    pub random_arrivals: bool,
     /// Deadline of its messages; `None` if its workload has none.
     #[serde(default)]
     pub deadline: Option<Span>,

@@ -48,9 +48,9 @@ pub struct RunSummary {
     pub groups: Vec<GroupSummary>,
     /// Metrics of each pair of groups.
     pub pairs: Vec<PairSummary>,
-    /// Metrics of each flow that was not drawn at random; the group's distributions describe thousands of short flows.
+    /// Metrics of each flow without random arrivals; the group's distributions describe thousands of short flows.
     pub flows: Vec<FlowSummary>,
-    /// Metrics of each measured link and its queue.
+    /// Metrics of each instrumented link and its queue.
     pub queues: Vec<QueueSummary>,
     /// Metrics of the run's named windows, in the order in which they begin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,9 +82,9 @@ pub struct WindowSummary {
     pub groups: Vec<GroupSummary>,
     /// Metrics of each pair of groups.
     pub pairs: Vec<PairSummary>,
-    /// Metrics of each flow that was not drawn.
+    /// Metrics of each flow without random arrivals.
     pub flows: Vec<FlowSummary>,
-    /// Metrics of each measured link and its queue.
+    /// Metrics of each instrumented link and its queue.
     pub queues: Vec<QueueSummary>,
 }
 
@@ -97,9 +97,9 @@ pub struct Part<'a> {
     pub groups: &'a [GroupSummary],
     /// Metrics of each pair of groups.
     pub pairs: &'a [PairSummary],
-    /// Metrics of each flow that was not drawn.
+    /// Metrics of each flow without random arrivals.
     pub flows: &'a [FlowSummary],
-    /// Metrics of each measured link and its queue.
+    /// Metrics of each instrumented link and its queue.
     pub queues: &'a [QueueSummary],
 }
 
@@ -312,8 +312,13 @@ fn pairs(view: &View<'_>, info: &RunInfo) -> Vec<PairSummary> {
 
 /// The indices of the flows that have metrics of their own.
 fn single_flows(info: &RunInfo) -> impl Iterator<Item = usize> + '_ {
-    let drawn = |group: u32| info.groups.get(group as usize).is_some_and(|group| group.drawn);
-    info.flows.iter().enumerate().filter(move |(_, flow)| !drawn(flow.group)).map(|(number, _)| number)
+    let random_arrivals =
+        |group: u32| info.groups.get(group as usize).is_some_and(|group| group.random_arrivals);
+    info.flows
+        .iter()
+        .enumerate()
+        .filter(move |(_, flow)| !random_arrivals(flow.group))
+        .map(|(number, _)| number)
 }
 
 fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {

@@ -22,7 +22,7 @@ pub enum Tidy {
     Runs,
     /// One row for each traffic group.
     Groups,
-    /// One row for each flow that was not drawn.
+    /// One row for each flow without random arrivals.
     Flows,
     /// One row for each link, and one for each class of its packets.
     Links,

@@ -71,9 +71,9 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
     }
 }
 
-/// The plots of single flows, without flows that were drawn at random. `None` if there are no such plots.
+/// The plots of single flows, without flows with random arrivals. `None` if there are no such plots.
 fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
-    let single = |group: u32| info.groups.get(group as usize).is_some_and(|group| !group.drawn);
+    let single = |group: u32| info.groups.get(group as usize).is_some_and(|group| !group.random_arrivals);
     let numbers = (0..).zip(&info.flows).filter(|(_, flow)| single(flow.group)).map(|(number, _)| number);
     let numbers: Vec<u32> = numbers.take(if many { FLOWS_OF_MANY } else { FLOWS }).collect();
     let most = if many { POINTS_OF_MANY } else { POINTS };

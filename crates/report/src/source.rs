@@ -49,10 +49,10 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
     });
     let links: Vec<LinkNumbers> = summary.queues.iter().map(|queue| link(queue, run)).collect();
     let window_s = summary.duration_s - summary.warmup_s;
-    // Transfers and drawn flows: their completion time is what matters.
+    // Transfers and flows with random arrivals: their completion time is what matters.
     let to_complete = |group: usize| {
         let group = run.and_then(|run| run.info.groups.get(group));
-        group.is_some_and(|group| group.drawn || group.workload == "transfer")
+        group.is_some_and(|group| group.random_arrivals || group.workload == "transfer")
     };
     let groups = summary.groups.iter().enumerate();
     let groups = groups.map(|(index, of)| group(of, &links, window_s, to_complete(index))).collect();

@@ -6,7 +6,7 @@ use crate::model::{GroupNumbers, RunNumbers, WaitNumbers};
 use crate::number::rough_with;
 use weir_record::{Distribution, GroupSummary, Metrics, Value};
 
-/// The waiting times of a group. `flows` tells whether completion times count: for transfers and drawn flows.
+/// The waiting times of a group. `flows` tells whether completion times count: for transfers and flows with random arrivals.
 pub(crate) fn of(group: &GroupSummary, flows: bool) -> Vec<WaitNumbers> {
     let metrics = &group.metrics;
     let times = |name: &str| metrics.get(name).distribution().copied();

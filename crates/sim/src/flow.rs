@@ -17,8 +17,8 @@ pub(crate) struct Flow {
     pub(crate) application: u32,
     /// Whether the application is to be asked when an end has moved, for each of the two.
     pub(crate) asks: [bool; 2],
-    /// Whether it is one of many flows drawn at random: then its connection is dropped when it is complete.
-    pub(crate) drawn: bool,
+    /// Whether it is one of many flows with random arrivals: then its connection is dropped when it is complete.
+    pub(crate) random_arrivals: bool,
     /// The card of its sending host, with the flow's backlog in it; `None` if the host has no card.
     pub(crate) card: Option<InCard>,
     /// Its two ends; `None` while it has no connection.
@@ -74,7 +74,7 @@ impl Flow {
             outlets: [outlet(from, to, false), outlet(to, from, true)],
             application: application as u32,
             asks: [false; 2],
-            drawn: group.workload.has_random_arrivals(),
+            random_arrivals: group.workload.has_random_arrivals(),
             card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),
@@ -148,7 +148,7 @@ impl Flow {
     }
 
     /// Drops the connection if both ends have everything acknowledged that they sent, their FINs included: there may be thousands
-    /// of drawn flows.
+    /// of flows with random arrivals.
     #[cold]
     pub(crate) fn give_back(&mut self) {
         if self.ends.as_ref().is_some_and(|ends| ends.iter().all(|socket| socket.end.all_acknowledged())) {

@@ -325,7 +325,7 @@ impl<'a> World<'a> {
             self.transmit_by_card(number, now);
             flow = &mut self.flows[number];
         }
-        let (told, drawn) = (flow.told, flow.drawn);
+        let (told, random_arrivals) = (flow.told, flow.random_arrivals);
         let Some((endpoint, outlet)) = flow.end_and_outlet(end) else { return };
         let outlet = (!has_card).then_some(outlet);
         // Nearly all endpoints are TCP: they are distinguished once here, so that `turn` is compiled for TCP.
@@ -338,7 +338,7 @@ impl<'a> World<'a> {
             News::Counts(counts) if counts != told => self.tell_events(number, counts, now),
             News::Counts(_) | News::Nothing => {}
         }
-        if drawn {
+        if random_arrivals {
             self.give_back(number, now);
         }
         self.arm(number, end as usize, turn.due);
@@ -357,14 +357,14 @@ impl<'a> World<'a> {
         if closes && let Some((endpoint, outlet)) = self.flows[number].end_and_outlet(End::Receiver) {
             transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
         }
-        if self.flows[number].drawn {
+        if self.flows[number].random_arrivals {
             self.give_back(number, now);
         }
         let due = self.flows[number].end(End::Receiver).map_or(Time::NEVER, |endpoint| endpoint.next_timer());
         self.arm(number, End::Receiver as usize, due);
     }
 
-    /// Drops the connection of a drawn flow that is complete.
+    /// Drops the connection of a flow with random arrivals that is complete.
     #[cold]
     fn give_back(&mut self, number: usize, now: Time) {
         let Driven { application, flows } = &self.driven[self.flows[number].application as usize];

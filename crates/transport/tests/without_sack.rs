@@ -101,7 +101,7 @@ fn sent_before_the_retransmission(limited_transmit: bool) -> usize {
     pair.transfer(400 * MSS, Span::from_secs(20));
     let sent = pair.data_sent();
     let again = sent.windows(2).position(|two| two[1].1 < two[0].1);
-    again.expect("the lost segment is sent again") + 1
+    again.expect("the lost segment is retransmitted") + 1
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl PacketEvent {
     }
 }
 
-/// Sees every packet at every measured link.
+/// Sees every packet at every instrumented link.
 pub trait Observer<P> {
     /// A packet at a link.
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time);

@@ -27,8 +27,12 @@ fn the_c_form_and_the_rust_form_have_equal_windows_after_every_event() {
         let config: Config = serde_json::from_str(json).unwrap();
         let kernel = weir_kernel::control(config.name()).unwrap().kernel;
         let program = forms::compile(kernel.strip_prefix("weir_").unwrap(), folder.path());
-        for (seed, way) in (1..).zip(random::WAYS) {
-            random::lived(&config, seed, way).compare(&program, parameters, &format!("{json}, seed {seed}"));
+        for (seed, properties) in (1..).zip(random::CONNECTIONS) {
+            random::lived(&config, seed, properties).compare(
+                &program,
+                parameters,
+                &format!("{json}, seed {seed}"),
+            );
         }
         for (seed, (name, trace)) in (1..).zip(recorded::TRACES) {
             recorded::lived(&config, seed, trace).compare(&program, parameters, &format!("{json}, {name}"));
@@ -40,12 +44,14 @@ fn the_c_form_and_the_rust_form_have_equal_windows_after_every_event() {
 fn circuits_with_much_loss_fall_back_unless_that_is_switched_off() {
     for (json, parameters) in CASES.iter().filter(|(json, _)| json.contains("\"ctcp\"")) {
         let config: Config = serde_json::from_str(json).unwrap();
-        let left =
-            (1..).zip(random::WAYS).filter(|(seed, way)| random::lived(&config, *seed, *way).left).count();
+        let left = (1..)
+            .zip(random::CONNECTIONS)
+            .filter(|(seed, properties)| random::lived(&config, *seed, *properties).left)
+            .count();
         let has_circuit = parameters.iter().any(|(name, _)| *name == "rate");
         let stays = parameters.contains(&("fall_back", 0));
-        assert_eq!(left > 0, !stays, "{json}: {left} of {} left", random::WAYS.len());
-        assert!(has_circuit || left == random::WAYS.len(), "{json}");
+        assert_eq!(left > 0, !stays, "{json}: {left} of {} left", random::CONNECTIONS.len());
+        assert!(has_circuit || left == random::CONNECTIONS.len(), "{json}");
     }
 }
 

@@ -10,7 +10,7 @@ const EVENTS: usize = 12_000;
 
 /// The properties of a random connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct Properties {
     /// The peer's clock is this far ahead of ours, in milliseconds.
     apart: u32,
     /// Sequence numbers per segment.
@@ -22,15 +22,15 @@ pub(crate) struct Way {
 }
 
 /// Two connections whose clocks and sequence numbers wrap and whose RTTs jump, and one realistic connection.
-pub(crate) const WAYS: [Way; 3] = [
-    Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 10, noise: 5_000 },
-    Way { apart: u32::MAX - 60_000, step: 300_000, queue_step: 3, noise: 1_000 },
-    Way { apart: 5_000, step: MSS.get(), queue_step: 1, noise: 50 },
+pub(crate) const CONNECTIONS: [Properties; 3] = [
+    Properties { apart: u32::MAX - 60_000, step: 300_000, queue_step: 10, noise: 5_000 },
+    Properties { apart: u32::MAX - 60_000, step: 300_000, queue_step: 3, noise: 1_000 },
+    Properties { apart: 5_000, step: MSS.get(), queue_step: 1, noise: 50 },
 ];
 
 /// A random connection.
 struct Life {
-    way: Way,
+    properties: Properties,
     forms: Forms,
     srtt: Option<u64>,
     /// Queue in milliseconds: a random walk.
@@ -43,9 +43,10 @@ struct Life {
 }
 
 /// A connection of 12,000 events.
-pub(crate) fn lived(config: &Config, seed: u64, way: Way) -> Forms {
+pub(crate) fn lived(config: &Config, seed: u64, properties: Properties) -> Forms {
     let forms = Forms::new(config, seed, MSS);
-    let mut life = Life { way, forms, srtt: None, queue: 0, settled: false, dense: false, losing: false };
+    let mut life =
+        Life { properties, forms, srtt: None, queue: 0, settled: false, dense: false, losing: false };
     (0..EVENTS).for_each(|_| life.step());
     life.forms
 }
@@ -119,7 +120,7 @@ impl Life {
         let (random, now) = (&mut self.forms.random, self.forms.now);
         let acked_segments = if random.chance(0.9) { segments } else { random.below(6) as u32 };
         let ce_packets = if random.chance(0.1) { random.below(u64::from(segments) + 1) as u32 } else { 0 };
-        let Way { apart, queue_step, noise, .. } = self.way;
+        let Properties { apart, queue_step, noise, .. } = self.properties;
         self.queue = (self.queue + random.below(2 * queue_step + 1)).saturating_sub(queue_step).min(250);
         let rtt = 20_000 + 1_000 * self.queue + random.below(noise);
         let sampled = random.chance(0.9);
@@ -158,7 +159,7 @@ impl Life {
     /// Acknowledges segments and sends others: between none and about sixty are in flight. Returns how many were acknowledged,
     /// and the offsets acknowledged and next.
     fn deliver(&mut self) -> (u32, u64, u64) {
-        let (forms, step) = (&mut self.forms, self.way.step);
+        let (forms, step) = (&mut self.forms, self.properties.step);
         let out = (forms.next - forms.acknowledged) / step;
         let segments = match forms.random.below(1_000) {
             0..50 => 0,

@@ -95,9 +95,9 @@ impl Apps<'_> {
 
     /// Records the state of a flow's sending endpoint. Returns whether there is one.
     pub(super) fn sample_endpoint(&mut self, flow: usize, now: Time) -> bool {
-        let drawn = self.flows[flow].drawn;
+        let random_arrivals = self.flows[flow].random_arrivals;
         let Some(FlowSocket::Endpoint(socket)) = &mut self.flows[flow].sockets.sender else { return false };
-        record_endpoint(&mut self.relay, flow, socket.endpoint(), drawn, now);
+        record_endpoint(&mut self.relay, flow, socket.endpoint(), random_arrivals, now);
         true
     }
 }

@@ -21,7 +21,7 @@ const NAMES: [&str; 9] = [
 ];
 
 /// Values of one group with their times, in the order of [`NAMES`]: requests, frames, frames on time (100 or 0), completions
-/// of drawn flows, echoes, lost echoes (100 or 0), and for ensembles the delays of frames, stalls and completion asynchrony.
+/// of flows with random arrivals, echoes, lost echoes (100 or 0), and for ensembles the delays of frames, stalls and completion asynchrony.
 #[derive(Clone, Default)]
 pub(super) struct Waits([Vec<(Time, f64)>; NAMES.len()]);
 
@@ -48,9 +48,10 @@ impl Waits {
                 MessageKind::Ensemble => of[8].extend(took),
             }
         }
-        let drawn = |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.drawn);
+        let random_arrivals =
+            |flow: u32| info.groups.get(group_of(flow)).is_some_and(|group| group.random_arrivals);
         let mut started = vec![Time::ZERO; info.flows.len()];
-        for event in records.events.iter().filter(|event| drawn(event.flow)) {
+        for event in records.events.iter().filter(|event| random_arrivals(event.flow)) {
             let Some(start) = started.get_mut(event.flow as usize) else { continue };
             match event.kind {
                 FlowEventKind::Started => *start = event.at,

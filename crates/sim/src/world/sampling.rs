@@ -16,11 +16,11 @@ impl World<'_> {
     pub(super) fn sample_transports(&mut self, now: Time) {
         for (number, flow) in self.flows.iter().enumerate() {
             let Driven { application, flows } = &self.driven[flow.application as usize];
-            if flow.drawn && application.completed(number - flows.start) {
+            if flow.random_arrivals && application.completed(number - flows.start) {
                 continue;
             }
             if let Some(sender) = flow.sender() {
-                record_endpoint(self.recorder, number, sender, flow.drawn, now);
+                record_endpoint(self.recorder, number, sender, flow.random_arrivals, now);
             }
         }
     }

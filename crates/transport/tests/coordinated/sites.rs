@@ -27,7 +27,7 @@ pub(crate) struct Sites {
     read: Vec<u64>,
     points: [Point; 2],
     /// Packets on the way to each site, by arrival: arrival time, flow and body.
-    ways: [VecDeque<(Time, usize, Body)>; 2],
+    directions: [VecDeque<(Time, usize, Body)>; 2],
     loss: f64,
     random: Random,
     /// Time from which on nothing returns to the senders.
@@ -69,7 +69,7 @@ impl Sites {
             flows: (0..transports.len()).map(ends).collect(),
             read: vec![0; transports.len()],
             points: [point(1, more), point(2, more)],
-            ways: Default::default(),
+            directions: Default::default(),
             loss,
             random: Random::stream(1, "sites"),
             silent: Time::NEVER,
@@ -96,7 +96,7 @@ impl Sites {
                 Verdict::Forward => {
                     let lost = self.random.chance(self.loss) || (end == 1 && self.now >= self.silent);
                     if !lost {
-                        self.ways[1 - end].push_back((self.now + DELAY, flow, sent));
+                        self.directions[1 - end].push_back((self.now + DELAY, flow, sent));
                     }
                 }
                 Verdict::Return => {
@@ -122,13 +122,14 @@ impl Sites {
                 self.flush(flow, 0);
                 self.flush(flow, 1);
             }
-            let arrivals = self.ways.iter().filter_map(|way| way.front().map(|packet| packet.0));
+            let arrivals =
+                self.directions.iter().filter_map(|direction| direction.front().map(|packet| packet.0));
             let timers = self.flows.iter().flatten().map(|end| end.next_timer());
             let next = arrivals.chain(timers).min().unwrap_or(Time::NEVER);
             self.now = next.min(until).max(self.now);
             for end in 0..2 {
-                while self.ways[end].front().is_some_and(|(at, ..)| *at <= self.now) {
-                    let (_, flow, mut body) = self.ways[end].pop_front().unwrap();
+                while self.directions[end].front().is_some_and(|(at, ..)| *at <= self.now) {
+                    let (_, flow, mut body) = self.directions[end].pop_front().unwrap();
                     assert_eq!(self.pass(end, Side::Path, 1 - end, flow, &mut body), Verdict::Forward);
                     self.flows[flow][end].receive(&body, Ecn::NotEct, self.now);
                 }
@@ -178,7 +179,7 @@ impl Sites {
         assert!((2.99..3.01).contains(&halvings), "{halvings}");
         let lowest = self.rate();
         // The points refuse what is under way without their headers.
-        (self.bypassed, self.ways) = (Time::NEVER, Default::default());
+        (self.bypassed, self.directions) = (Time::NEVER, Default::default());
         self.run(seconds(43), |_| 1 << 20);
         assert!(self.rate() > 2.0 * lowest, "{} after {lowest}", self.rate());
     }

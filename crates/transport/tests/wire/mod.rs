@@ -30,7 +30,7 @@ impl Pipe {
 /// Length of the IP and UDP headers.
 pub const HEADERS: u32 = 28;
 
-struct Way {
+struct Direction {
     pipe: Pipe,
     free: Time,
     /// Packets by arrival.
@@ -39,7 +39,7 @@ struct Way {
     dropped: u64,
 }
 
-impl Way {
+impl Direction {
     fn send(&mut self, body: Body, now: Time, random: &mut Random) {
         self.sent += 1;
         let Pipe { delay, rate, queue, loss, doubled, late, outage } = self.pipe;
@@ -80,7 +80,7 @@ pub struct Wire {
     pub ends: [End; 2],
     /// Bytes that each end has read.
     pub read: [u64; 2],
-    ways: [Way; 2],
+    directions: [Direction; 2],
     random: Random,
     body: Body,
 }
@@ -89,14 +89,15 @@ impl Wire {
     /// Both ends of a transport with full packets of 1,500 bytes, the first one open.
     pub fn new(transport: &str, forth: Pipe, back: Pipe, seed: u64) -> Wire {
         let config: Config = serde_json::from_str(transport).expect("a transport of the registry");
-        let way = |pipe| Way { pipe, free: Time::ZERO, queue: VecDeque::new(), sent: 0, dropped: 0 };
+        let direction =
+            |pipe| Direction { pipe, free: Time::ZERO, queue: VecDeque::new(), sent: 0, dropped: 0 };
         let mut ends = config.ends(&setup(seed, 0));
         ends[0].open(Time::ZERO);
         Wire {
             now: Time::ZERO,
             ends,
             read: [0; 2],
-            ways: [way(forth), way(back)],
+            directions: [direction(forth), direction(back)],
             random: Random::stream(seed, "wire"),
             body: Body::Datagram(Datagram::default()),
         }
@@ -104,12 +105,12 @@ impl Wire {
 
     /// Packets that an end has sent.
     pub fn sent(&self, end: usize) -> u64 {
-        self.ways[end].sent
+        self.directions[end].sent
     }
 
     /// Packets that were lost on the way from an end.
     pub fn dropped(&self, end: usize) -> u64 {
-        self.ways[end].dropped
+        self.directions[end].dropped
     }
 
     /// Runs until `until`, or until `done` returns `true`.
@@ -120,7 +121,7 @@ impl Wire {
                     let ecn = self.ends[end].transmit(&mut self.body, self.now);
                     ecn.map(|_| self.body.clone())
                 } {
-                    self.ways[end].send(packet, self.now, &mut self.random);
+                    self.directions[end].send(packet, self.now, &mut self.random);
                 }
                 let read = &mut self.read[end];
                 self.ends[end].read(&mut |stream, part| {
@@ -131,7 +132,8 @@ impl Wire {
             if done(self) {
                 return;
             }
-            let arrivals = self.ways.iter().filter_map(|way| way.queue.front().map(|packet| packet.0));
+            let arrivals =
+                self.directions.iter().filter_map(|direction| direction.queue.front().map(|packet| packet.0));
             let timers = self.ends.iter().map(|end| end.next_timer());
             let next = arrivals.chain(timers).min().unwrap_or(Time::NEVER);
             if next > until {
@@ -140,7 +142,7 @@ impl Wire {
             }
             self.now = next.max(self.now);
             for end in 0..2 {
-                let queue = &mut self.ways[1 - end].queue;
+                let queue = &mut self.directions[1 - end].queue;
                 while queue.front().is_some_and(|(at, _)| *at <= self.now) {
                     let Some((_, body)) = queue.pop_front() else { break };
                     self.ends[end].receive(&body, Ecn::NotEct, self.now);

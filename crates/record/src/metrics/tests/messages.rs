@@ -38,7 +38,7 @@ fn requests_and_frames_are_counted_in_the_window_and_shown_only_if_there_are_any
 #[test]
 fn bytes_that_a_command_reads_are_unknown_and_random_flows_have_no_rows() {
     let (mut info, records) = (run(), records());
-    info.groups[0].drawn = true;
+    info.groups[0].random_arrivals = true;
     info.groups[1].transport = "command".into();
     let summary = RunSummary::new(&info, &records, None);
     assert_eq!(summary.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["b"]);
