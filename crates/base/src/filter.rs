@@ -95,10 +95,6 @@ macro_rules! windowed {
             pub fn value(&self) -> Option<T> {
                 self.0.best.as_ref().map(|best| best[0].value)
             }
-            /// The time of the best value; `None` before the first update.
-            pub fn seen_at(&self) -> Option<Time> {
-                self.0.best.as_ref().map(|best| best[0].at)
-            }
         }
 
         impl<T: Copy + PartialOrd> Default for $name<T> {

@@ -180,11 +180,6 @@ impl<P: Wire> Fabric<P> {
         self.around.observer = Some(observer);
     }
 
-    /// Takes the observer back.
-    pub fn take_observer(&mut self) -> Option<Box<dyn Observer<P> + Send>> {
-        self.around.observer.take()
-    }
-
     /// Takes a packet that was dropped by a queue or lost by a link, for reuse ([`Wire::IS_REUSED`]); `None` if there is none.
     pub fn take_discarded(&mut self) -> Option<P> {
         self.around.discarded.pop()

@@ -231,7 +231,10 @@ fn parse_steps<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trac
         };
         let rate = match spelled.parse::<Rate>() {
             Ok(rate) if rate.bits_per_sec() > FASTEST => {
-                return wrong(number, format!("{rate} is faster than any link"));
+                return wrong(
+                    number,
+                    format!("{rate} is above the maximum, {}", Rate::from_bits_per_sec(FASTEST)),
+                );
             }
             Ok(rate) => rate.bits_per_sec(),
             Err(error) => return wrong(number, error.message),
@@ -453,6 +456,6 @@ mod tests {
         assert_eq!(error("0,5\n1\n"), "line 2: \"1\" is not a time in seconds, a comma and a rate");
         assert_eq!(error("seconds,rate\n"), "the trace has a heading but no lines below it");
         assert_eq!(error("0,0\n1,0\n"), "no packet ever passes the trace: all its rates are 0");
-        assert_eq!(error("0,2000 Gbit/s\n"), "line 1: 2000 Gbit/s is faster than any link");
+        assert_eq!(error("0,2000 Gbit/s\n"), "line 1: 2000 Gbit/s is above the maximum, 1000 Gbit/s");
     }
 }

@@ -131,7 +131,7 @@ fn unknown(text: &str) -> Option<(String, String)> {
 /// A type error of serde, in the words of a lab file.
 fn unexpected(found: &str, expected: &str) -> String {
     let expected = match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, not negative",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
         "i8" | "i16" | "i32" | "i64" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",

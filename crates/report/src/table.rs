@@ -24,6 +24,8 @@ const WIDEST_NAME: usize = 14;
 const WITH_INTERVAL: u8 = 7;
 /// Greatest width of the labels.
 const WIDEST_LABEL: usize = 34;
+/// Most runs that the lines about excluded runs name for one reason.
+const RUNS_NAMED: usize = 3;
 
 /// The value of a run in a column.
 type Of = Box<dyn Fn(&RunSummary) -> Option<f64>>;
@@ -441,8 +443,25 @@ pub fn compare_table(compared: &Compared, names: [&str; 2], width: usize) -> Str
             said.verdict,
         ]);
     }
-    for (id, why) in &compared.left_out {
-        text += &wrapped(&format!("left out: {id}, {why}"), width);
+    for line in left_out(compared) {
+        text += &wrapped(&line, width);
     }
     text + &wrapped(&crate::sentence::agreement(&compared.rows, names), width)
+}
+
+/// The runs that are not compared: a line for each reason, which names the first of its runs.
+fn left_out(compared: &Compared) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (id, why) in &compared.left_out {
+        match reasons.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, runs)) => runs.push(id),
+            None => reasons.push((why, vec![id])),
+        }
+    }
+    let line = |(why, runs): (&str, Vec<&str>)| {
+        let (named, rest) = runs.split_at(runs.len().min(RUNS_NAMED));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        format!("left out ({why}): {}{more}", named.join(", "))
+    };
+    reasons.into_iter().map(line).collect()
 }

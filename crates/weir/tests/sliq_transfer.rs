@@ -225,7 +225,7 @@ fn every_message_with_a_deadline_is_reported() {
     let place = two_hosts();
     let receiver = serving(place.serve_command(&["--perf"])).0;
     let mut perf =
-        weir(&["sliq", "perf", &receiver.at, "--peer", &place.receiver, "--json", "--seconds", "500 ms"]);
+        weir(&["sliq", "perf", &receiver.at, "--peer", &place.receiver, "--json", "--duration", "500 ms"]);
     perf.args(["--deadline", "200ms", "--rate", "4mbit", "--message", "1000B"]).arg("--key");
     let perf = perf.arg(place.path("sender.key")).output().unwrap();
     assert!(perf.status.success(), "{}", text(&perf.stderr));

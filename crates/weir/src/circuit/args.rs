@@ -312,11 +312,11 @@ pub(crate) struct ChangeArgs {
 #[command(after_help = "\
 Examples:
   weir circuit watch
-  weir circuit watch --seconds 10 --json | jq .goodput_bit_per_s")]
+  weir circuit watch --duration 10s --json | jq .goodput_bit_per_s")]
 pub(crate) struct WatchArgs {
-    /// Stop after N seconds
-    #[arg(long, value_name = "N")]
-    pub seconds: Option<u64>,
+    /// Stop after this time
+    #[arg(long, alias = "seconds", value_name = "TIME")]
+    pub duration: Option<Span>,
     /// Print a JSON document a line
     #[arg(long)]
     pub json: bool,

@@ -45,7 +45,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
             return print(if args.json { "" } else { "no circuit is up\n" });
         }
         before = counted;
-        if args.seconds.is_some_and(|seconds| second >= seconds) {
+        if args.duration.is_some_and(|duration| Span::from_secs(second) >= duration) {
             break;
         }
     }

@@ -189,7 +189,7 @@ pub(crate) struct SendArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --seconds 5 --cc copa
+  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --duration 5s --cc copa
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --bytes 1MiB --connections 1000
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --deadline 50ms --rate 4mbit --message 1100B
 
@@ -202,8 +202,8 @@ pub(crate) struct PerfArgs {
     #[command(flatten)]
     pub connect: ConnectArgs,
     /// How long to send
-    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "bytes")]
-    pub seconds: Span,
+    #[arg(long, alias = "seconds", value_name = "TIME", default_value = "5 s", conflicts_with = "bytes")]
+    pub duration: Span,
     /// Send this many bytes over each connection, instead of for a time
     #[arg(long, value_name = "BYTES")]
     pub bytes: Option<Bytes>,

@@ -153,7 +153,7 @@ impl Lane {
             }
         }
         self.talk.write(link, now);
-        let over = args.bytes.is_none() && now >= opened + args.seconds;
+        let over = args.bytes.is_none() && now >= opened + args.duration;
         if self.talk.waiting() == 0 && !self.closed {
             if !over && (self.messages.is_none() || args.bulk) {
                 self.write(args, zeros, link, now);

@@ -255,11 +255,14 @@ impl Application for Serving {
         match (session.asked, &mut self.what) {
             (Asked::Files(files), Receives::Files(folder)) => {
                 let (whole, all) = files.end(folder);
-                say(&format!(
-                    "{whole} of {all} files are whole, {} bytes were received from {}",
-                    files.received(),
-                    session.from
-                ));
+                say(&match all {
+                    0 => format!("no file was received from {}", session.from),
+                    _ => format!(
+                        "{whole} of {all} files are whole, {} bytes were received from {}",
+                        files.received(),
+                        session.from
+                    ),
+                });
             }
             (Asked::Output, Receives::Output(output)) => {
                 let end = if output.is_whole() {
