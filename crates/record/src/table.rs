@@ -4,6 +4,7 @@
 use crate::packed::PackedHistogram;
 use crate::types::{Component, FlowEventKind, MessageFate, MessageKind};
 use std::ops::Range;
+use std::slice::IterMut;
 use std::sync::Arc;
 use weir_base::{Bytes, CODEPOINTS, Ecn, Rate, Span, Time};
 use weir_fabric::PacketEvent;
@@ -118,9 +119,10 @@ pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> us
 pub(crate) struct Batch {
     pub(crate) columns: Vec<Values>,
     pub(crate) rows: usize,
-    /// The column for the next value of the current row.
-    next: usize,
 }
+
+/// Records that are put into columns at once: few enough that they stay in the cache while one column after the other is filled.
+const RECORDS_AT_ONCE: usize = 256;
 
 impl Batch {
     /// A batch without rows.
@@ -130,28 +132,24 @@ impl Batch {
 
     /// A batch without rows, with memory for this many.
     pub(crate) fn with_room(kinds: impl Iterator<Item = Kind>, rows: usize) -> Batch {
-        Batch { columns: kinds.map(|kind| Values::new(kind, rows)).collect(), rows: 0, next: 0 }
+        Batch { columns: kinds.map(|kind| Values::new(kind, rows)).collect(), rows: 0 }
     }
 
     /// These records, by column.
     pub(crate) fn of_records<T: Store>(records: &[T]) -> Batch {
         let mut batch = Batch::with_room(T::kinds(), records.len());
-        records.iter().for_each(|record| batch.push(record));
+        for some in records.chunks(RECORDS_AT_ONCE) {
+            let mut columns = batch.columns.iter_mut();
+            T::put(some, &mut columns);
+            debug_assert!(columns.next().is_none(), "records put values into each column");
+        }
+        batch.rows = records.len();
         batch
     }
 
     /// A batch of these columns, each with this many rows.
     pub(crate) fn of(columns: Vec<Values>, rows: usize) -> Batch {
-        Batch { columns, rows, next: 0 }
-    }
-
-    /// Appends a record.
-    #[inline]
-    fn push(&mut self, record: &impl Store) {
-        record.put(self);
-        debug_assert_eq!(self.next, self.columns.len(), "a record puts one value in each column");
-        self.next = 0;
-        self.rows += 1;
+        Batch { columns, rows }
     }
 
     /// Adds all its rows to `records`.
@@ -162,50 +160,6 @@ impl Batch {
             records.push(T::get(&mut Row::new(self, row))?);
         }
         Ok(())
-    }
-
-    #[inline]
-    fn column(&mut self) -> &mut Values {
-        self.next += 1;
-        &mut self.columns[self.next - 1]
-    }
-    #[inline]
-    fn integer(&mut self, value: u64) {
-        if let Values::Integer(values) = self.column() {
-            values.push(value as i64);
-        }
-    }
-    #[inline]
-    fn optional_integer(&mut self, value: Option<u64>) {
-        if let Values::OptionalInteger(values) = self.column() {
-            values.push(value.map(|v| v as i64));
-        }
-    }
-    #[inline]
-    fn real(&mut self, value: f64) {
-        if let Values::Real(values) = self.column() {
-            values.push(value);
-        }
-    }
-    #[inline]
-    fn optional_real(&mut self, value: Option<f64>) {
-        if let Values::OptionalReal(values) = self.column() {
-            values.push(value);
-        }
-    }
-    #[inline]
-    fn name(&mut self, name: &str) {
-        if let Values::Name(codes, names) = self.column() {
-            let last = codes.last().map_or(0, |&code| code as usize);
-            codes.push(place_of(names, last, name) as u32);
-        }
-    }
-    #[inline]
-    fn histogram(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Values::Histogram(bytes, ends) = self.column() {
-            write(bytes);
-            ends.push(bytes.len());
-        }
     }
 }
 
@@ -230,13 +184,13 @@ pub(crate) fn exported_names(column: &Column) -> Vec<String> {
 }
 
 /// A record that can be stored in a table.
-pub(crate) trait Store {
+pub(crate) trait Store: Sized {
     /// For each field, its columns and its description.
     fn fields() -> Vec<(Vec<Column>, &'static str)>;
     /// The kind of each column.
     fn kinds() -> impl Iterator<Item = Kind>;
-    /// Puts one value into each column.
-    fn put(&self, batch: &mut Batch);
+    /// Appends the records' values to each column.
+    fn put(records: &[Self], columns: &mut IterMut<'_, Values>);
 }
 
 /// A record that can be loaded from a table.
@@ -304,7 +258,10 @@ pub(crate) trait Field {
     /// The kinds of its columns.
     const KINDS: &'static [Kind];
     fn columns(name: &str, out: &mut Vec<Column>);
-    fn put(&self, batch: &mut Batch);
+    /// Appends the values of this field in some records to its columns, the next ones of `columns`.
+    fn put<'a>(values: impl Iterator<Item = &'a Self> + Clone, columns: &mut IterMut<'_, Values>)
+    where
+        Self: 'a;
 }
 
 /// A field that can be loaded from its columns.
@@ -312,18 +269,35 @@ pub(crate) trait GetField: Sized {
     fn get(row: &mut Row<'_>) -> Result<Self, String>;
 }
 
-/// A field of one column: the column's kind, and how the field is stored and loaded.
+/// A field of one column: the column's kind, the value that is stored, and how the field is loaded.
 macro_rules! field {
-    ($type:ty, $kind:ident, |$value:ident, $batch:ident| $put:expr, |$row:ident| $get:expr) => {
+    (@append Name, $stored:expr, $to:expr) => {
+        if let Some(Values::Name(codes, names)) = $to {
+            append_names($stored, codes, names);
+        }
+    };
+    (@append Histogram, $stored:expr, $to:expr) => {
+        if let Some(Values::Histogram(bytes, ends)) = $to {
+            $stored.for_each(|histogram| {
+                histogram.write(bytes);
+                ends.push(bytes.len());
+            });
+        }
+    };
+    (@append $kind:ident, $stored:expr, $to:expr) => {
+        if let Some(Values::$kind(to)) = $to {
+            to.extend($stored);
+        }
+    };
+    ($type:ty, $kind:ident, |$value:ident| $stored:expr, |$row:ident| $get:expr) => {
         impl Field for $type {
             const KINDS: &'static [Kind] = &[Kind::$kind];
             fn columns(name: &str, out: &mut Vec<Column>) {
                 out.push(Column { name: name.into(), kind: Kind::$kind });
             }
-            #[inline]
-            fn put(&self, $batch: &mut Batch) {
-                let $value = self;
-                $put
+            fn put<'a>(values: impl Iterator<Item = &'a $type> + Clone, columns: &mut IterMut<'_, Values>) {
+                let stored = values.map(|$value| $stored);
+                field!(@append $kind, stored, columns.next());
             }
         }
         impl GetField for $type {
@@ -335,58 +309,68 @@ macro_rules! field {
     };
 }
 
-field!(u64, Integer, |v, batch| batch.integer(*v), |row| row.integer());
-field!(u32, Integer, |v, batch| batch.integer(u64::from(*v)), |row| row.index());
-field!(Time, Integer, |v, batch| batch.integer(v.as_nanos()), |row| row.integer().map(Time::from_nanos));
-field!(Span, Integer, |v, batch| batch.integer(v.as_nanos()), |row| row.integer().map(Span::from_nanos));
-field!(Bytes, Integer, |v, batch| batch.integer(v.get()), |row| row.integer().map(Bytes::new));
-field!(f64, Real, |v, batch| batch.real(*v), |row| match row.column()? {
+field!(u64, Integer, |v| *v as i64, |row| row.integer());
+field!(u32, Integer, |v| i64::from(*v), |row| row.index());
+field!(Time, Integer, |v| v.as_nanos() as i64, |row| row.integer().map(Time::from_nanos));
+field!(Span, Integer, |v| v.as_nanos() as i64, |row| row.integer().map(Span::from_nanos));
+field!(Bytes, Integer, |v| v.get() as i64, |row| row.integer().map(Bytes::new));
+field!(f64, Real, |v| *v, |row| match row.column()? {
     Values::Real(values) => Ok(values[row.row]),
     _ => row.wrong(),
 });
-field!(Option<f64>, OptionalReal, |v, batch| batch.optional_real(*v), |row| match row.column()? {
+field!(Option<f64>, OptionalReal, |v| *v, |row| match row.column()? {
     Values::OptionalReal(values) => Ok(values[row.row]),
     _ => row.wrong(),
 });
-field!(Option<u64>, OptionalInteger, |v, batch| batch.optional_integer(*v), |row| row.optional_integer());
-field!(Option<u32>, OptionalInteger, |v, batch| batch.optional_integer(v.map(u64::from)), |row| {
+field!(Option<u64>, OptionalInteger, |v| v.map(|v| v as i64), |row| row.optional_integer());
+field!(Option<u32>, OptionalInteger, |v| v.map(i64::from), |row| {
     match row.optional_integer()?.map(u32::try_from) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),
         Some(Err(_)) => row.wrong(),
     }
 });
-field!(Option<Rate>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Rate::bits_per_sec)), |row| {
+field!(Option<Rate>, OptionalInteger, |v| v.map(|v| v.bits_per_sec() as i64), |row| {
     Ok(row.optional_integer()?.map(Rate::from_bits_per_sec))
 });
-field!(Option<Span>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Span::as_nanos)), |row| {
+field!(Option<Span>, OptionalInteger, |v| v.map(|v| v.as_nanos() as i64), |row| {
     Ok(row.optional_integer()?.map(Span::from_nanos))
 });
-field!(Option<Time>, OptionalInteger, |v, batch| batch.optional_integer(v.map(Time::as_nanos)), |row| {
+field!(Option<Time>, OptionalInteger, |v| v.map(|v| v.as_nanos() as i64), |row| {
     Ok(row.optional_integer()?.map(Time::from_nanos))
 });
-field!(Ecn, Name, |v, batch| batch.name(v.name()), |row| row.one_of(&CODEPOINTS, Ecn::name));
-field!(FlowEventKind, Name, |v, batch| batch.name(v.name()), |row| row
-    .one_of(&FlowEventKind::ALL, FlowEventKind::name));
-field!(MessageKind, Name, |v, batch| batch.name(v.name()), |row| row
-    .one_of(&MessageKind::ALL, MessageKind::name));
-field!(MessageFate, Name, |v, batch| batch.name(v.name()), |row| row
-    .one_of(&MessageFate::ALL, MessageFate::name));
-field!(PacketEvent, Name, |v, batch| batch.name(v.name()), |row| row
-    .one_of(&PacketEvent::ALL, PacketEvent::name));
-field!(Arc<str>, Name, |v, batch| batch.name(v), |row| row.name().cloned());
-field!(
-    PackedHistogram,
-    Histogram,
-    |v, batch| batch.histogram(|out| v.write(out)),
-    |row| match row.column()? {
-        Values::Histogram(bytes, ends) => {
-            let start = if row.row == 0 { 0 } else { ends[row.row - 1] };
-            PackedHistogram::from_bytes(&bytes[start..ends[row.row]]).map_or_else(|| row.wrong(), Ok)
-        }
-        _ => row.wrong(),
+field!(Ecn, Name, |v| v.name(), |row| row.one_of(&CODEPOINTS, Ecn::name));
+field!(FlowEventKind, Name, |v| v.name(), |row| row.one_of(&FlowEventKind::ALL, FlowEventKind::name));
+field!(MessageKind, Name, |v| v.name(), |row| row.one_of(&MessageKind::ALL, MessageKind::name));
+field!(MessageFate, Name, |v| v.name(), |row| row.one_of(&MessageFate::ALL, MessageFate::name));
+field!(PacketEvent, Name, |v| v.name(), |row| row.one_of(&PacketEvent::ALL, PacketEvent::name));
+field!(Arc<str>, Name, |v| &**v, |row| row.name().cloned());
+field!(PackedHistogram, Histogram, |v| v, |row| match row.column()? {
+    Values::Histogram(bytes, ends) => {
+        let start = if row.row == 0 { 0 } else { ends[row.row - 1] };
+        PackedHistogram::from_bytes(&bytes[start..ends[row.row]]).map_or_else(|| row.wrong(), Ok)
     }
-);
+    _ => row.wrong(),
+});
+
+/// Appends the codes of some names, of which new ones are added to `names`.
+fn append_names<'a>(some: impl Iterator<Item = &'a str>, codes: &mut Vec<u32>, names: &mut Vec<Arc<str>>) {
+    let mut last = codes.last().map_or(0, |&code| code as usize);
+    codes.extend(some.map(|name| {
+        last = place_of(names, last, name);
+        last as u32
+    }));
+}
+
+/// Appends each of `N` counters to a column of its own.
+fn append_counters<'a, const N: usize>(
+    values: impl Iterator<Item = &'a [u64; N]> + Clone,
+    columns: &mut IterMut<'_, Values>,
+) {
+    for number in 0..N {
+        field!(@append Integer, values.clone().map(|counts| counts[number] as i64), columns.next());
+    }
+}
 
 /// A counter by codepoint takes four columns: `arrived_packets_not_ect`, `..._ect1`, `..._ect0`, `..._ce`.
 impl Field for [u64; 4] {
@@ -399,9 +383,8 @@ impl Field for [u64; 4] {
             });
         }
     }
-    #[inline]
-    fn put(&self, batch: &mut Batch) {
-        self.iter().for_each(|&count| batch.integer(count));
+    fn put<'a>(values: impl Iterator<Item = &'a Self> + Clone, columns: &mut IterMut<'_, Values>) {
+        append_counters(values, columns);
     }
 }
 impl GetField for [u64; 4] {
@@ -419,9 +402,8 @@ impl Field for [u64; 3] {
             out.push(Column { name: format!("{name}_{reason}"), kind: Kind::Integer });
         }
     }
-    #[inline]
-    fn put(&self, batch: &mut Batch) {
-        self.iter().for_each(|&count| batch.integer(count));
+    fn put<'a>(values: impl Iterator<Item = &'a Self> + Clone, columns: &mut IterMut<'_, Values>) {
+        append_counters(values, columns);
     }
 }
 impl GetField for [u64; 3] {
@@ -438,14 +420,14 @@ impl Field for Component {
         out.push(Column { name: name.into(), kind: Kind::Name });
         out.push(Column { name: format!("{name}_index"), kind: Kind::Integer });
     }
-    fn put(&self, batch: &mut Batch) {
-        let (name, index) = match self {
+    fn put<'a>(values: impl Iterator<Item = &'a Self> + Clone, columns: &mut IterMut<'_, Values>) {
+        let parts = values.map(|component| match component {
             Component::Queue(link) => ("queue", *link),
             Component::Controller(flow) => ("controller", *flow),
             Component::Station(station) => ("station", *station),
-        };
-        batch.name(name);
-        batch.integer(index.into());
+        });
+        field!(@append Name, parts.clone().map(|(name, _)| name), columns.next());
+        field!(@append Integer, parts.map(|(_, index)| i64::from(index)), columns.next());
     }
 }
 impl GetField for Component {

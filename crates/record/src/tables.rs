@@ -2,11 +2,12 @@
 //! here is written, read and exported. What is on disk changes with it, so [`FORMAT`] must be raised.
 
 use crate::packed::PackedHistogram;
-use crate::table::{Batch, Column, Field, GetField, Kind, Load, Row, Store};
+use crate::table::{Column, Field, GetField, Kind, Load, Row, Store, Values};
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, RttSample, StateSample,
     TransportSample,
 };
+use std::slice::IterMut;
 use std::sync::Arc;
 use weir_fabric::{FlowCounters, LinkCounters};
 
@@ -149,9 +150,8 @@ macro_rules! table {
             fn kinds() -> impl Iterator<Item = Kind> {
                 [$(<$type as Field>::KINDS),+].into_iter().flatten().copied()
             }
-            #[inline]
-            fn put(&self, batch: &mut Batch) {
-                $(self.$($path).+.put(batch);)+
+            fn put(records: &[Self], columns: &mut IterMut<'_, Values>) {
+                $(<$type as Field>::put(records.iter().map(|record| &record.$($path).+), columns);)+
             }
         }
     };

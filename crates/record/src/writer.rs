@@ -444,8 +444,15 @@ fn write_column(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), Pa
 }
 
 /// The values that exist.
-fn present<T: Copy>(values: &[Option<T>]) -> Vec<T> {
-    values.iter().flatten().copied().collect()
+fn present<T: Copy + Default>(values: &[Option<T>]) -> Vec<T> {
+    // Each is written without a branch, and a later one replaces the default of one that does not exist.
+    let (mut present, mut count) = (vec![T::default(); values.len()], 0);
+    for value in values {
+        present[count] = value.unwrap_or_default();
+        count += usize::from(value.is_some());
+    }
+    present.truncate(count);
+    present
 }
 
 /// For each row, whether there is a value, as Parquet's definition levels.

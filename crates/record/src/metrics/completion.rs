@@ -83,7 +83,7 @@ pub(super) const SLOWDOWN: Metric = Metric {
     source: "De Schepper et al. 2017 (Data Centre to the Home), section 4.5: actual over ideal completion time",
     bound: None,
     domain: Domain::OneOrMore,
-    formula: Formula::Messages(|f| {
+    formula: Formula::Special(|f| {
         let Some((group, rate)) = f.described().and_then(|group| Some((group, group.route.rate?))) else {
             return Value::Undefined;
         };

@@ -76,9 +76,7 @@ pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Messages(|f| {
-        Value::from(Distribution::of(f.estimates().map(|(estimate, _)| estimate)))
-    }),
+    formula: Formula::Told(|f| Value::from(Distribution::of(f.estimates().map(|(estimate, _)| estimate)))),
 };
 
 /// Error of that estimate.
@@ -91,7 +89,7 @@ pub(super) const CAPACITY_ERROR: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Messages(|f| {
+    formula: Formula::Told(|f| {
         let errors = f.estimates().filter(|(_, carries)| *carries > 0.0);
         Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
     }),
@@ -107,7 +105,7 @@ pub(super) const FIRST_CONTROLLER: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| f.part(FlowCounter::First, FlowCounter::Second)),
+    formula: Formula::Told(|f| f.part(FlowCounter::First, FlowCounter::Second)),
 };
 
 /// Share of packets under the second controller.
@@ -120,7 +118,7 @@ pub(super) const SECOND_CONTROLLER: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| f.part(FlowCounter::Second, FlowCounter::First)),
+    formula: Formula::Told(|f| f.part(FlowCounter::Second, FlowCounter::First)),
 };
 
 /// Efficiency of the error control.
@@ -133,7 +131,7 @@ pub(super) const EFFICIENCY: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| Value::from(f.efficiency())),
+    formula: Formula::Told(|f| Value::from(f.efficiency())),
 };
 
 /// Efficiency that the plans of the error control expect.
@@ -146,7 +144,7 @@ pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
     source: TOLD,
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| Value::from(f.planned())),
+    formula: Formula::Told(|f| Value::from(f.planned())),
 };
 
 /// Expected efficiency less the measured one.
@@ -159,7 +157,7 @@ pub(super) const SHORTFALL: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.3",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Messages(|f| {
+    formula: Formula::Told(|f| {
         Value::from(f.planned().zip(f.efficiency()).map(|(planned, got)| (planned - got).max(0.0)))
     }),
 };
@@ -174,7 +172,7 @@ pub(super) const PURE_ARQ: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| f.mode(FlowCounter::PureArq)),
+    formula: Formula::Told(|f| f.mode(FlowCounter::PureArq)),
 };
 
 /// Share of groups protected by retransmissions and repair packets.
@@ -187,7 +185,7 @@ pub(super) const CODED_ARQ: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| f.mode(FlowCounter::CodedArq)),
+    formula: Formula::Told(|f| f.mode(FlowCounter::CodedArq)),
 };
 
 /// Share of groups protected by repair packets in one round.
@@ -200,7 +198,7 @@ pub(super) const FEC: Metric = Metric {
     source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
     bound: None,
     domain: Domain::Percent,
-    formula: Formula::Messages(|f| f.mode(FlowCounter::Fec)),
+    formula: Formula::Told(|f| f.mode(FlowCounter::Fec)),
 };
 
 #[cfg(test)]

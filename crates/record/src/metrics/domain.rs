@@ -1,8 +1,7 @@
 //! The values that a metric can have. A value outside this domain is an error of weir itself.
 
-use super::{Flows, METRICS, Metric, Metrics, Value, View};
+use super::{Flows, Metric, Metrics, Value, View};
 use std::fmt;
-use weir_base::Rate;
 
 /// The values that a metric can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,13 +77,8 @@ impl fmt::Display for Outside {
 impl Metrics {
     /// The metrics whose value is outside their domain; `carried` is the upper end of [`Domain::Carried`], in Mbit/s.
     pub(crate) fn outside(&self, carried: Option<f64>) -> impl Iterator<Item = Outside> {
-        // Both are in the registry's order.
-        let mut known = METRICS.iter();
-        let defined = self.0.iter().filter(|(_, value)| !matches!(value, Value::Undefined));
-        defined.filter_map(move |(name, value)| {
-            let metric = known.find(|metric| metric.name == *name)?;
-            (!metric.domain.holds(value, carried)).then_some(Outside { metric, value: *value })
-        })
+        let outside = move |(metric, value): &(&Metric, Value)| !metric.domain.holds(value, carried);
+        self.known().filter(outside).map(|(metric, value)| Outside { metric, value })
     }
 }
 
@@ -96,16 +90,15 @@ impl View<'_> {
         let flows = Flows::new(self, members, level);
         let (from, to) = flows.life()?;
         let begun = flows.each().map(|flow| flow.started).min()?;
-        let mut rates: Vec<(u32, Rate)> = Vec::new();
+        let (mut last, mut sum) = (None, 0.0);
         for &flow in members {
             let group = self.info.flows[flow].group;
-            if rates.last().is_none_or(|(last, _)| *last != group) {
+            if last.replace(group) != Some(group) {
                 let way = &self.info.groups.get(group as usize)?.route;
                 let most = if level == super::Level::Flow { way.rate } else { way.together };
-                rates.push((group, most.filter(|_| !way.duplicates)?));
+                sum += most.filter(|_| !way.duplicates)?.mbit_per_sec();
             }
         }
-        let sum: f64 = rates.iter().map(|(_, rate)| rate.mbit_per_sec()).sum();
         Some(sum * (to.since(begun).as_secs_f64() / to.since(from).as_secs_f64()))
     }
 }

@@ -77,7 +77,7 @@ pub(super) const NORMALISED: Metric = Metric {
     source: "Ott, An Open Architecture for Transport-level Coordination, 2005, section 6.6.2 (average flowshare of the streams over that of all)",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Messages(|f| Value::from(f.normalised_flowshare())),
+    formula: Formula::Special(|f| Value::from(f.normalised_flowshare())),
 };
 
 /// Variation of a group's throughput.
@@ -90,7 +90,7 @@ pub(super) const VARIATION: Metric = Metric {
     source: "Ott 2005, section 4.5.3 (coefficient of variation of the aggregate throughput)",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Messages(|f| Value::from(f.rate_variation())),
+    formula: Formula::Special(|f| Value::from(f.rate_variation())),
 };
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod connection;
 mod domain;
 mod ensemble;
 mod flowshare;
+mod found;
 mod message;
 mod point;
 mod queue;
@@ -21,18 +22,16 @@ mod value;
 mod view;
 
 pub use domain::{Domain, Outside};
+pub use found::Metrics;
 pub use second::SETTLING_TOLERANCE;
 pub use value::{Distribution, Value};
 pub(crate) use value::{mbps, percent, ratio};
 pub use view::{View, Window};
 
 use crate::bound::Bound;
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
-use std::fmt;
+use view::FlowView;
 use weir_base::Ecn;
 
 /// All metrics, in the order in which they are shown.
@@ -181,8 +180,12 @@ pub(crate) enum Formula {
     State(fn(&Queue<'_>) -> Value),
     /// From some flows: one, a group's, or all.
     Flows(fn(&Flows<'_>) -> Value),
-    /// From records of some flows' applications or transports; left out if undefined, since most flows have no such records.
+    /// From the messages of some flows' applications; left out if undefined, since most flows have none.
     Messages(fn(&Flows<'_>) -> Value),
+    /// From the recorded state of some flows' transports; left out if undefined, since few transports record any.
+    Told(fn(&Flows<'_>) -> Value),
+    /// From some flows; left out if undefined, since most runs do not have what it is about.
+    Special(fn(&Flows<'_>) -> Value),
     /// From the state of all stations; left out if undefined, since most runs have no such stations.
     Stations(fn(&View<'_>) -> Value),
     /// From two groups.
@@ -203,29 +206,50 @@ pub(crate) struct Flows<'a> {
     view: &'a View<'a>,
     members: &'a [usize],
     level: Level,
+    /// Whether any of them has messages in the window.
+    has_messages: bool,
+    /// Whether the transport of any of them has recorded state that metrics use.
+    has_told: bool,
     /// Their goodput in each second, computed when a metric first needs it.
     goodputs_by_second: OnceCell<Vec<Option<f64>>>,
 }
 
 impl<'a> Flows<'a> {
     fn new(view: &'a View<'a>, members: &'a [usize], level: Level) -> Flows<'a> {
-        Flows { view, members, level, goodputs_by_second: OnceCell::new() }
+        let any = |has: fn(&FlowView) -> bool| members.iter().any(|&flow| has(&view.flows[flow]));
+        let has_messages = any(|flow| flow.messages.is_some());
+        let has_told = any(FlowView::has_told);
+        Flows { view, members, level, has_messages, has_told, goodputs_by_second: OnceCell::new() }
     }
 }
 
-/// Whether each metric is computed for a level: a constant table, since it is looked up for each of thousands of flows.
-const TAKEN: [[bool; METRICS.len()]; Level::Pair as usize + 1] = {
-    let mut taken = [[false; METRICS.len()]; Level::Pair as usize + 1];
+/// The metrics that are computed for a level, by their places in [`METRICS`]: made at compile time, since they are computed for
+/// each of thousands of flows.
+struct OfLevel {
+    places: [u8; METRICS.len()],
+    count: usize,
+    /// Number of metrics that are never left out.
+    always: usize,
+}
+
+const OF_LEVEL: &[OfLevel; Level::Pair as usize + 1] = &{
+    const NONE: OfLevel = OfLevel { places: [0; METRICS.len()], count: 0, always: 0 };
+    let mut of_level = [NONE; Level::Pair as usize + 1];
     let mut number = 0;
     while number < METRICS.len() {
         let (levels, mut place) = (METRICS[number].of, 0);
         while place < levels.len() {
-            taken[levels[place] as usize][number] = true;
+            let of = &mut of_level[levels[place] as usize];
+            of.places[of.count] = number as u8;
+            of.count += 1;
+            let always =
+                matches!(METRICS[number].formula, Formula::Queue(_) | Formula::Flows(_) | Formula::Pair(_));
+            of.always += always as usize;
             place += 1;
         }
         number += 1;
     }
-    taken
+    of_level
 };
 
 /// The metric of this name.
@@ -234,22 +258,28 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 }
 
 fn compute(level: Level, value: impl Fn(&Formula) -> Option<Value>) -> Metrics {
-    // Each of ten thousand flows has its own metrics: they are gathered on the stack, and then take only the memory they need.
-    let (mut found, mut count) = ([("", Value::Undefined); METRICS.len()], 0);
-    for (metric, _) in METRICS.iter().zip(&TAKEN[level as usize]).filter(|(_, taken)| **taken) {
-        if let Some(value) = value(&metric.formula) {
-            found[count] = (metric.name, value.rounded());
-            count += 1;
+    let OfLevel { places, count, always } = &OF_LEVEL[level as usize];
+    let mut found = Metrics::with_room(*always);
+    for &place in &places[..*count] {
+        if let Some(value) = value(&METRICS[usize::from(place)].formula) {
+            found.push(place, value.rounded());
         }
     }
-    found[..count].iter().copied().collect()
+    found
+}
+
+/// A value unless it is undefined.
+fn defined(value: Value) -> Option<Value> {
+    (value != Value::Undefined).then_some(value)
 }
 
 /// A metric of some flows. `None` if it is no metric of flows, or if it is left out when undefined.
 fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
     match formula {
         Formula::Flows(f) => Some(f(flows)),
-        Formula::Messages(f) => Some(f(flows)).filter(|value| *value != Value::Undefined),
+        Formula::Messages(_) if !flows.has_messages => None,
+        Formula::Told(_) if !flows.has_told => None,
+        Formula::Messages(f) | Formula::Told(f) | Formula::Special(f) => defined(f(flows)),
         Formula::Queue(_) | Formula::State(_) | Formula::Stations(_) | Formula::Pair(_) => None,
     }
 }
@@ -258,8 +288,8 @@ fn of_flows(formula: &Formula, flows: &Flows<'_>) -> Option<Value> {
 fn of_queue(formula: &Formula, queue: &Queue<'_>) -> Option<Value> {
     match formula {
         Formula::Queue(f) => Some(f(queue)),
-        Formula::State(f) => Some(f(queue)).filter(|value| *value != Value::Undefined),
-        Formula::Flows(_) | Formula::Messages(_) | Formula::Stations(_) | Formula::Pair(_) => None,
+        Formula::State(f) => defined(f(queue)),
+        _ => None,
     }
 }
 
@@ -273,7 +303,7 @@ impl View<'_> {
         compute(Level::Run, |formula| match (formula, bottleneck) {
             (Formula::Queue(_), None) => Some(Value::Undefined),
             (Formula::Queue(_) | Formula::State(_), Some(link)) => of_queue(formula, &self.queue(link, None)),
-            (Formula::Stations(f), _) => Some(f(self)).filter(|value| *value != Value::Undefined),
+            (Formula::Stations(f), _) => defined(f(self)),
             (other, _) => of_flows(other, &flows),
         })
     }
@@ -288,9 +318,12 @@ impl View<'_> {
 
     /// Metrics of a flow; empty if there is no such flow.
     pub fn of_flow(&self, flow: usize) -> Metrics {
+        if flow >= self.flows.len() {
+            return Metrics::default();
+        }
         let alone = [flow];
         let flows = Flows::new(self, &alone, Level::Flow);
-        compute(Level::Flow, |formula| if flow < self.flows.len() { of_flows(formula, &flows) } else { None })
+        compute(Level::Flow, |formula| of_flows(formula, &flows))
     }
 
     /// Metrics of a group.
@@ -318,57 +351,5 @@ impl View<'_> {
 
     fn queue(&self, link: usize, class: Option<Ecn>) -> Queue<'_> {
         Queue { view: self, link, class }
-    }
-}
-
-/// Values by metric name, in the registry's order; an object in JSON.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Metrics(Vec<(Cow<'static, str>, Value)>);
-
-impl Metrics {
-    /// The value of a metric; undefined if it is not among these.
-    pub fn get(&self, name: &str) -> Value {
-        self.0.iter().find(|(n, _)| n == name).map_or(Value::Undefined, |(_, value)| *value)
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
-        self.0.iter().map(|(name, value)| (&**name, *value))
-    }
-}
-
-impl FromIterator<(&'static str, Value)> for Metrics {
-    fn from_iter<I: IntoIterator<Item = (&'static str, Value)>>(values: I) -> Metrics {
-        Metrics(values.into_iter().map(|(name, value)| (name.into(), value)).collect())
-    }
-}
-
-impl Serialize for Metrics {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Metrics {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Metrics;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("metrics by name")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
-                let mut metrics = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, Value>()? {
-                    metrics.push((name.into(), value));
-                }
-                Ok(Metrics(metrics))
-            }
-        }
-        deserializer.deserialize_map(Entries)
     }
 }

@@ -229,7 +229,7 @@ pub(super) const RECOVERY: Metric = Metric {
     source: "weir",
     domain: Domain::NotNegative,
     bound: None,
-    formula: Formula::Messages(|f| Value::from(f.recovery())),
+    formula: Formula::Special(|f| Value::from(f.recovery())),
 };
 
 /// Settling time of queue delay.

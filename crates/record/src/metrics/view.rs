@@ -246,6 +246,11 @@ impl FlowView {
         knows.then_some(self.sum.retransmitted)
     }
 
+    /// Whether its transport has recorded state that metrics use.
+    pub(super) fn has_told(&self) -> bool {
+        !self.estimates.is_empty() || self.planned.0 > 0 || self.counters.iter().any(Option::is_some)
+    }
+
     pub(super) fn timeouts(&self) -> Option<u64> {
         self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
     }
