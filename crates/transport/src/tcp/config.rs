@@ -55,7 +55,15 @@ pub struct Config {
 impl Config {
     /// The defaults of Linux 6.18 with this controller.
     pub fn new(controller: weir_control::Config) -> Config {
-        let (codepoint, feedback) = controller.signals();
+        let signals = controller.signals();
+        Config::with_signals(controller, signals)
+    }
+
+    /// The same, with another codepoint and feedback than the controller's own.
+    pub(super) fn with_signals(
+        controller: weir_control::Config,
+        (codepoint, feedback): (Codepoint, Feedback),
+    ) -> Config {
         Config {
             controller,
             codepoint,

@@ -42,8 +42,6 @@ impl Transport for Parameters {
             End::Tcp(Connection::server(Config {
                 mss: (setup.mtu.get() - u64::from(setup.ip_header + HEADER)) as u16,
                 ecn: settings.ecn,
-                codepoint: settings.codepoint,
-                feedback: settings.feedback,
                 window_scaling: settings.window_scaling,
                 sack: settings.sack,
                 rto_min: settings.rto_min,
@@ -56,7 +54,7 @@ impl Transport for Parameters {
                 clock: clock.started(&mut clocks),
                 initial_sequence: random.bits() as u32,
                 seed: random.bits(),
-                ..Config::new(settings.cc.clone())
+                ..Config::with_signals(settings.cc.clone(), (settings.codepoint, settings.feedback))
             }))
         };
         [end(settings.sender_clock), end(settings.receiver_clock)]
