@@ -53,10 +53,9 @@ impl Histogram {
             Some(count) => *count += 1,
             None => self.grow(bucket),
         }
-        if self.count == 0 || span < self.min {
-            self.min = span;
+        if span < self.min || span > self.max {
+            self.widen(span);
         }
-        self.max = self.max.max(span);
         self.count += 1;
         self.sum += u128::from(span.as_nanos());
     }
@@ -66,6 +65,13 @@ impl Histogram {
     fn grow(&mut self, bucket: usize) {
         self.counts.resize(bucket + 1, 0);
         self.counts[bucket] = 1;
+    }
+
+    /// Widens the range by a span outside it. The range of an empty histogram is zero alone.
+    #[cold]
+    fn widen(&mut self, span: Span) {
+        self.min = if self.count == 0 { span } else { self.min.min(span) };
+        self.max = self.max.max(span);
     }
 
     /// The buckets from the smallest to the largest span; clearing and writing use only those.

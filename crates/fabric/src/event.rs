@@ -48,11 +48,12 @@ impl EventQueue {
 
     #[inline(always)]
     fn key(&self, at: Time, source: usize) -> u64 {
-        if at.as_nanos() < self.passed >> self.source_bits {
+        debug_assert!(at <= self.horizon() && source >> self.source_bits == 0);
+        let first = at.as_nanos() << self.source_bits;
+        if first | self.source_mask < self.passed {
             self.refuse(at);
         }
-        debug_assert!(at <= self.horizon() && source >> self.source_bits == 0);
-        (at.as_nanos() << self.source_bits) | source as u64
+        first | source as u64
     }
 
     /// A separate function, so that the check itself is three instructions where events are pushed and replaced.
@@ -139,9 +140,16 @@ impl EventQueue {
     /// Replaces the root with a key, and sifts it down.
     #[inline(always)]
     fn sift_down(&mut self, key: u64) {
-        // The root and its children, as an array of known length: mostly the heap has no more keys.
+        // The root and its children, as an array of known length: often the heap has no more keys.
         let Some(top) = self.keys.first_chunk_mut::<{ ARITY + 1 }>() else { return };
         let [root, children @ ..] = top;
+        if self.len <= 2 {
+            // Mostly there are no more: the links of a dumbbell's two directions.
+            let [other, ..] = children;
+            (*root, *other) = (key.min(*other), key.max(*other));
+            self.soonest = *root;
+            return;
+        }
         let (least, at) = least_of(children);
         if least >= key {
             (*root, self.soonest) = (key, key);

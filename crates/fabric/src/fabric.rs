@@ -37,7 +37,8 @@ pub(crate) struct Edge<P> {
     last_departure: Time,
     /// Packets that wait here until they leave.
     waiting: VecDeque<(Time, P)>,
-    /// The deferred link that is the first link of all its packets, which then wait in that link; `None` if there is no such link.
+    /// The deferred link that is the first link of all its packets, which then wait in that link; `None` if there is no such link, or
+    /// if no packet waits.
     pub(crate) link: Option<u32>,
 }
 
@@ -164,7 +165,7 @@ impl<P: Wire> Fabric<P> {
             fabric.events.push(Time::ZERO + first.at(), source);
         }
         if fabric.changes.is_empty() && fabric.stations.len() == 0 {
-            for host in 0..fabric.edges.len() {
+            for host in (0..fabric.edges.len()).filter(|host| !config.network.nodes[*host].jitter.is_zero()) {
                 fabric.edges[host].link =
                     fabric.hops.only_link(host).filter(|link| fabric.links[*link as usize].deferred);
             }
@@ -264,7 +265,7 @@ impl<P: Wire> Fabric<P> {
     /// A packet leaves a host: the tap sees it, and it takes the first link.
     #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {
-        self.taps.sent(host, &packet, packet.tcp(), now);
+        self.taps.sent(host, &packet, now);
         let hop = self.hops.next(host, packet.destination());
         if let Some(delivery) = self.take_hop(hop, host, None, packet, now) {
             self.ready.push_back(delivery);
@@ -306,10 +307,8 @@ impl<P: Wire> Fabric<P> {
                     self.corrupted += 1;
                 } else {
                     self.delivered += 1;
-                    if self.taps.is_sender(host, packet.flow()) {
-                        self.catch_up_with_host(host, now);
-                    }
-                    self.taps.received(host, &packet, packet.tcp(), now);
+                    self.catch_up_with_host(host, now);
+                    self.taps.received(host, &packet, now);
                 }
                 Some(Delivery { host, packet, at: now })
             }
@@ -351,10 +350,13 @@ impl<P: Wire> Fabric<P> {
         }
         while let Some((now, number)) = self.events.due(until) {
             self.acting = number;
-            let delivery = match self.source(number) {
-                Source::Transmitter(index) | Source::Pipe(index) if self.links[index].deferred => {
-                    self.deferred_event(index, now, number)
+            if number < self.first_host && self.links[number / 2].deferred {
+                match self.deferred_event(number / 2, now, number) {
+                    Some(delivery) => return Some(delivery),
+                    None => continue,
                 }
+            }
+            let delivery = match self.source(number) {
                 Source::Transmitter(index) => {
                     let delivery = self.transmit(index, now);
                     if self.has_left_card() {

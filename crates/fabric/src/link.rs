@@ -217,10 +217,20 @@ impl<P: Wire> Link<P> {
     /// A packet arrives. Returns the time of the transmitter's new event, if it needs one; the pipe may have a new head.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        if self.rate.is_none() && !self.scripted {
+        if self.scripted {
+            return self.arrive_scripted(packet, now, around);
+        }
+        if self.rate.is_none() {
             self.send_off(packet, now, now, around);
             return None;
         }
+        packet.arrive(now);
+        self.take_in(packet, now, around)
+    }
+
+    /// A packet arrives at a link whose script drops packets or holds them back.
+    #[cold]
+    fn arrive_scripted(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.arrivals += 1;
         packet.arrive(now);
         if self.drop.front() == Some(&self.arrivals) {
@@ -233,12 +243,21 @@ impl<P: Wire> Link<P> {
             self.held.push((by, packet));
             return None;
         }
-        let wake = self.take_in(packet, now, around);
+        let wake = self.pass_script(packet, now, around);
         if self.held.is_empty() { wake } else { wake.or(self.release_held(now, around)) }
     }
 
+    /// A packet goes on that was neither dropped nor held back by the script.
+    fn pass_script(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
+        if self.rate.is_some() {
+            return self.take_in(packet, now, around);
+        }
+        self.books.counters.forwarded += u64::from(self.impairments.is_none());
+        self.send_off(packet, now, now, around);
+        None
+    }
+
     /// Counts another packet that has passed those held back, and releases those that are due.
-    #[cold]
     fn release_held(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let mut wake = None;
         for (left, _) in &mut self.held {
@@ -247,7 +266,7 @@ impl<P: Wire> Link<P> {
         while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
             let (_, mut packet) = self.held.remove(due);
             packet.arrive(now);
-            wake = wake.or(self.take_in(packet, now, around));
+            wake = wake.or(self.pass_script(packet, now, around));
         }
         wake
     }
@@ -255,14 +274,9 @@ impl<P: Wire> Link<P> {
     /// A packet enters the queue, and is sent at once if the transmitter is idle.
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        if self.rate.is_none() {
-            self.books.counters.forwarded += u64::from(self.impairments.is_none());
-            self.send_off(packet, now, now, around);
-            return None;
-        }
         self.books.counters.arrived[packet.class() as usize] += 1;
-        if self.instrumented {
-            around.show(self.index, &packet, PacketEvent::Arrived, now);
+        if around.observer.is_some() {
+            self.show(&packet, PacketEvent::Arrived, now, around);
         }
         let idle = !self.armed && now >= self.free_at && self.pacing.is_none();
         debug_assert!(!idle || self.queue.backlog().packets == 0, "what waits has an event");
@@ -289,9 +303,10 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.armed = false;
-        let packet = self.take_out(now, around)?;
-        self.send(packet, now, around);
-        if self.queue.backlog().packets > 0 { self.arm() } else { None }
+        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+        let (packet, more) = self.queue.serve(now, &mut ledger);
+        self.send(packet?, now, around);
+        if more { self.arm() } else { None }
     }
 
     /// Sends a packet from now on.
@@ -321,17 +336,20 @@ impl<P: Wire> Link<P> {
         if self.books.card {
             around.leave_card(packet, now);
         }
-        let class = packet.class() as usize;
+        let arrived_as = packet.class();
+        let class = arrived_as as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
         self.books.counters.sent[class] += 1;
         self.books.counters.sent_bytes[class] += bytes;
-        self.last_class = packet.class();
-        if packet.ecn() == Ecn::Ce && packet.class() != Ecn::Ce {
+        self.last_class = arrived_as;
+        if packet.ecn() == Ecn::Ce && arrived_as != Ecn::Ce {
             self.books.counters.marked[class] += 1;
         }
         if self.instrumented {
             self.delays[class].record(now.since(packet.arrived()));
-            around.show(self.index, packet, PacketEvent::Sent, now);
+        }
+        if around.observer.is_some() {
+            self.show(packet, PacketEvent::Sent, now, around);
         }
         bytes
     }
@@ -358,12 +376,18 @@ impl<P: Wire> Link<P> {
         Some(packet)
     }
 
+    /// Shows a packet to the observer, if this link is measured.
+    #[cold]
+    fn show(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
+        if self.instrumented {
+            around.show(self.index, packet, event, now);
+        }
+    }
+
     fn lose(&mut self, packet: P, now: Time, around: &mut Around<P>) {
         self.books.counters.lost += 1;
         self.total_lost += 1;
-        if self.instrumented {
-            around.show(self.index, &packet, PacketEvent::Lost, now);
-        }
+        self.show(&packet, PacketEvent::Lost, now, around);
         around.discard(packet);
     }
 

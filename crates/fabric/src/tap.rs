@@ -5,9 +5,10 @@
 //! it, or what [`RoundTrips::Acknowledgements`] says; segments that were sent more than once give none (Karn). The delay of
 //! delayed acknowledgements is part of a sample, as in a sender's own RTT samples.
 
+use crate::wire::Wire;
 use crate::{RoundTrips, TcpView, config};
 use std::collections::VecDeque;
-use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
+use weir_base::{Ecn, Histogram, Span, Time};
 
 /// Counters of one flow since they were last taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,6 +64,13 @@ impl FlowCounters {
         }
         add(&mut self.rtt_count, later.rtt_count);
         add(&mut self.rtt_sum, later.rtt_sum);
+    }
+
+    /// Widens the range of RTT samples by one outside it.
+    #[cold]
+    fn widen(&mut self, rtt: Span) {
+        self.rtt_min = if self.rtt_count == 0 { rtt } else { self.rtt_min.min(rtt) };
+        self.rtt_max = self.rtt_max.max(rtt);
     }
 }
 
@@ -127,7 +135,7 @@ impl Taps {
 
     /// A packet leaves a host.
     #[inline(always)]
-    pub(crate) fn sent<P: Packet>(&mut self, host: usize, packet: &P, tcp: Option<TcpView<'_>>, now: Time) {
+    pub(crate) fn sent<P: Wire>(&mut self, host: usize, packet: &P, now: Time) {
         let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
         if tap.from != host as u32 {
             if tap.to == host as u32 {
@@ -135,7 +143,7 @@ impl Taps {
             }
             return;
         }
-        match tcp {
+        match packet.tcp() {
             Some(tcp) if tcp.payload == 0 => return,
             Some(tcp) => tap.segment_sent(tcp.sequence, tcp.sequence.wrapping_add(tcp.payload), now),
             None => {}
@@ -144,24 +152,12 @@ impl Taps {
         tap.counters.sent_bytes += u64::from(packet.wire_length());
     }
 
-    /// Whether a flow's data comes from this host.
-    #[inline]
-    pub(crate) fn is_sender(&self, host: usize, FlowId(flow): FlowId) -> bool {
-        self.flows.get(flow as usize).is_some_and(|tap| tap.from == host as u32)
-    }
-
     /// A packet reaches a host.
     #[inline(always)]
-    pub(crate) fn received<P: Packet>(
-        &mut self,
-        host: usize,
-        packet: &P,
-        tcp: Option<TcpView<'_>>,
-        now: Time,
-    ) {
+    pub(crate) fn received<P: Wire>(&mut self, host: usize, packet: &P, now: Time) {
         let Some(tap) = self.flows.get_mut(packet.flow().0 as usize) else { return };
         if tap.from == host as u32 {
-            if let Some(tcp) = tcp.filter(|tcp| tcp.ack && !tcp.syn && tap.begun) {
+            if let Some(tcp) = packet.tcp().filter(|tcp| tcp.ack && !tcp.syn && tap.begun) {
                 let rtts = &mut self.group_rtts[tap.group as usize];
                 match self.round_trips {
                     RoundTrips::Segments => tap.acknowledged(&tcp, now, rtts),
@@ -175,7 +171,7 @@ impl Taps {
         }
         tap.counters.first_packet.get_or_insert(now);
         tap.counters.last_arrival = Some(now);
-        if tcp.is_none_or(|tcp| tcp.payload > 0) {
+        if packet.tcp().is_none_or(|tcp| tcp.payload > 0) {
             tap.counters.last_data = Some(now);
             tap.counters.received_packets += 1;
             tap.counters.received_bytes += u64::from(packet.wire_length());
@@ -294,8 +290,9 @@ impl Tap {
 
 #[inline]
 fn sample(counters: &mut FlowCounters, rtts: &mut Histogram, rtt: Span) {
-    counters.rtt_min = if counters.rtt_count == 0 { rtt } else { counters.rtt_min.min(rtt) };
-    counters.rtt_max = counters.rtt_max.max(rtt);
+    if rtt < counters.rtt_min || rtt > counters.rtt_max {
+        counters.widen(rtt);
+    }
     counters.rtt_count += 1;
     counters.rtt_sum += rtt.as_nanos();
     rtts.record(rtt);
@@ -304,6 +301,7 @@ fn sample(counters: &mut FlowCounters, rtts: &mut Histogram, rtt: Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_base::Packet;
 
     fn tap() -> (Tap, Histogram) {
         let taps = Taps::new(&[config::Flow { from: 0, to: 1, group: 0 }], 1, RoundTrips::Segments);
@@ -390,12 +388,32 @@ mod tests {
                 Ecn::NotEct
             }
         }
+        impl Wire for OfFlow0 {
+            fn destination(&self) -> usize {
+                3
+            }
+            fn tcp(&self) -> Option<TcpView<'_>> {
+                None
+            }
+            fn relabel(&mut self, _: Ecn) {}
+            fn turn_round(&mut self) -> bool {
+                false
+            }
+            fn write_to(&self, _: &mut Vec<u8>) {}
+            fn duplicate(&self) -> OfFlow0 {
+                OfFlow0
+            }
+            fn corrupt(&mut self) {}
+            fn is_corrupt(&self) -> bool {
+                false
+            }
+        }
         let flow = config::Flow { from: 0, to: 3, group: 0 };
         let mut taps = Taps::new(&[flow], 1, RoundTrips::Segments);
         // From host 0 over the hosts 1 and 2, each of which takes the packet in and sends it on, to host 3, and back.
         for (at, (from, to)) in [(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)].into_iter().enumerate() {
-            taps.sent(from, &OfFlow0, None, ms(at as u64));
-            taps.received(to, &OfFlow0, None, ms(at as u64));
+            taps.sent(from, &OfFlow0, ms(at as u64));
+            taps.received(to, &OfFlow0, ms(at as u64));
         }
         let seen = taps.take(0);
         assert_eq!((seen.sent_packets, seen.received_packets), (1, 1));

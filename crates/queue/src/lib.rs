@@ -242,12 +242,13 @@ mod apart {
     }
 
     #[inline(never)]
-    pub(super) fn dequeue<P: Packet, Q: Queue<P>>(
+    pub(super) fn serve<P: Packet, Q: Queue<P>>(
         queue: &mut Q,
         now: Time,
         fate: &mut dyn Fate<P>,
-    ) -> Option<P> {
-        queue.dequeue(now, fate)
+    ) -> (Option<P>, bool) {
+        let packet = queue.dequeue(now, fate);
+        (packet, queue.backlog().packets > 0)
     }
 
     #[inline(never)]
@@ -293,6 +294,14 @@ macro_rules! queues {
             }
         }
 
+        impl<P: Packet> Discipline<P> {
+            /// [`Queue::dequeue`], and whether the queue still holds packets.
+            #[inline(always)]
+            pub fn serve(&mut self, now: Time, fate: &mut dyn Fate<P>) -> (Option<P>, bool) {
+                match self { $(Discipline::$Variant(queue) => apart::serve(queue, now, fate),)+ }
+            }
+        }
+
         impl<P: Packet> Queue<P> for Discipline<P> {
             #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
@@ -300,7 +309,7 @@ macro_rules! queues {
             }
             #[inline(always)]
             fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
-                match self { $(Discipline::$Variant(queue) => apart::dequeue(queue, now, fate),)+ }
+                self.serve(now, fate).0
             }
             #[inline(always)]
             fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {

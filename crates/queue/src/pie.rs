@@ -95,7 +95,8 @@ pub(crate) struct Variables {
     delay: Span,
     delay_before: Span,
     burst_left: Span,
-    last_dequeue: Option<Time>,
+    /// When the last packet left; [`Time::NEVER`] if none has left since the burst allowance was last reset.
+    last_dequeue: Time,
     pub(crate) next_update: Time,
 }
 
@@ -133,13 +134,13 @@ impl Law {
             delay: Span::ZERO,
             delay_before: Span::ZERO,
             burst_left: self.max_burst,
-            last_dequeue: None,
+            last_dequeue: Time::NEVER,
             next_update: Time::ZERO + self.tupdate,
         }
     }
 
     /// Whether the arriving packet gets a signal (RFC 8033, section 4.1; Linux `pie_drop_early`).
-    #[inline]
+    #[inline(always)]
     fn signals(&self, of: &mut Variables, backlog: Backlog, length: u32, random: &mut Random) -> bool {
         if !of.burst_left.is_zero()
             || (of.delay < self.target / 2 && of.probability < ONE / 5)
@@ -170,14 +171,27 @@ impl Law {
         &self,
         of: &mut Variables,
         backlog: Backlog,
-        mut packet: P,
+        packet: P,
         random: &mut Random,
         now: Time,
         fate: &mut dyn Fate<P>,
     ) -> Option<P> {
-        if !self.signals(of, backlog, packet.wire_length(), random) {
-            return Some(packet);
+        if self.signals(of, backlog, packet.wire_length(), random) {
+            self.signal(of, packet, now, fate)
+        } else {
+            Some(packet)
         }
+    }
+
+    /// Marks or drops an arriving packet that gets a signal; returns a packet that is marked.
+    #[cold]
+    fn signal<P: Packet>(
+        &self,
+        of: &mut Variables,
+        mut packet: P,
+        now: Time,
+        fate: &mut dyn Fate<P>,
+    ) -> Option<P> {
         let reason = if self.ecn && packet.ecn().is_capable() {
             if of.probability as f64 <= self.mark_ecnth {
                 packet.mark_ce();
@@ -193,6 +207,7 @@ impl Law {
     }
 
     /// Drops an arriving packet.
+    #[cold]
     pub(crate) fn refuse<P: Packet>(
         &self,
         of: &mut Variables,
@@ -209,9 +224,8 @@ impl Law {
     #[inline]
     pub(crate) fn left<P: Packet>(&self, of: &mut Variables, packet: &P, empty: bool, now: Time) {
         of.delay = if empty { Span::ZERO } else { now.since(packet.arrived()) };
-        if let Some(last) = of.last_dequeue.replace(now) {
-            of.burst_left = of.burst_left.saturating_sub(now.since(last));
-        }
+        let last = std::mem::replace(&mut of.last_dequeue, now);
+        of.burst_left = of.burst_left.saturating_sub(now.since(last));
     }
 
     /// Takes all steps that are due. Late steps give the same result: a queue does not change between two of its packets.
@@ -222,6 +236,7 @@ impl Law {
         }
     }
 
+    #[cold]
     fn catch_up(&self, of: &mut Variables, backlog: Backlog, now: Time) {
         while now >= of.next_update {
             self.calculate_probability(of, backlog);
@@ -270,7 +285,7 @@ impl Law {
         if of.delay < half && of.delay_before < half && of.probability == 0 {
             of.burst_left = self.max_burst;
             of.accumulated = 0;
-            of.last_dequeue = None;
+            of.last_dequeue = Time::NEVER;
         }
         of.delay_before = of.delay;
     }
@@ -301,7 +316,7 @@ impl<P: Packet> Pie<P> {
     }
 
     /// Decides on an arriving packet: returns it, marked if it gets a signal, or drops it.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
         self.update(now);
         if !self.room.fits(self.backlog, packet.wire_length()) {

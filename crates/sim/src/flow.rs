@@ -121,6 +121,19 @@ impl Flow {
         end == End::Sender && self.card.is_some()
     }
 
+    /// Whether nothing but an end's own packets and timer depends on its moves: no application is to be asked, no other flow shares its
+    /// connection, and its packets leave by no card.
+    #[inline(always)]
+    pub(crate) fn is_alone(&self, end: End) -> bool {
+        !self.asks[end as usize] && self.shares.is_none() && !self.has_card(end)
+    }
+
+    /// One of its ends, how its packets leave, and the counts of the flow that were recorded.
+    #[inline(always)]
+    pub(crate) fn to_move(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet, &Counts)> {
+        Some((&mut self.ends.as_mut()?[end as usize].end, &self.outlets[end as usize], &self.told))
+    }
+
     /// One of its ends, and how its packets leave.
     #[inline]
     pub(crate) fn end_and_outlet(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet)> {

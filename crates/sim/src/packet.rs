@@ -100,11 +100,14 @@ impl SimPacket {
 
     /// Writes the rest of the packet; the body must be written before.
     #[inline]
-    pub(crate) fn address(&mut self, ecn: Ecn, address: FlowAddress) {
+    pub(crate) fn address(&mut self, ecn: Ecn, address: &FlowAddress) {
         let fields = &mut *self.0;
         fields.arrived = Time::ZERO;
-        fields.address = address;
-        fields.length = (fields.body.length() + address.ip.header()) as u16;
+        // Field by field: a copy of the whole would copy its padding in pieces.
+        let FlowAddress { flow, from, to, ip } = *address;
+        let to_write = &mut fields.address;
+        (to_write.flow, to_write.from, to_write.to, to_write.ip) = (flow, from, to, ip);
+        fields.length = (fields.body.length() + ip.header()) as u16;
         (fields.ecn, fields.class) = (ecn, ecn);
         fields.corrupt = false;
     }

@@ -179,7 +179,7 @@ impl<P: Wire> Fabric<P> {
                 self.corrupted += 1;
                 return;
             }
-            self.taps.received(host, &packet, packet.tcp(), now);
+            self.taps.received(host, &packet, now);
         }
         self.stations.seats[number].counters.packets += 1;
         self.call(number, now, |station, net| station.packet(packet, from, net));

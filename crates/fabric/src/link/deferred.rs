@@ -23,13 +23,18 @@ use weir_base::Time;
 pub(crate) struct Departures<P> {
     /// When each leaves, and from which host; soonest first, then the lower host.
     packets: VecDeque<(Time, u32, P)>,
-    /// When the first of them leaves; [`Time::NEVER`] if there is none.
-    next: Time,
+    /// When the first of them leaves, and from which host; [`NOTHING`] if there is none.
+    next: (Time, u32),
+    /// When the last of them leaves or, if there is none, when another packet has left.
+    last: Time,
 }
+
+/// What follows the last departure.
+const NOTHING: (Time, u32) = (Time::NEVER, 0);
 
 impl<P> Default for Departures<P> {
     fn default() -> Departures<P> {
-        Departures { packets: VecDeque::new(), next: Time::NEVER }
+        Departures { packets: VecDeque::new(), next: NOTHING, last: Time::ZERO }
     }
 }
 
@@ -39,29 +44,30 @@ impl<P> Departures<P> {
         self.packets.len() as u64
     }
 
-    /// The host of the first of them; 0 if there is none.
-    #[inline(always)]
-    fn first_host(&self) -> usize {
-        self.packets.front().map_or(0, |(_, host, _)| *host as usize)
-    }
-
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, host: u32, packet: P) {
-        let before = |other: &(Time, u32, P)| (other.0, other.1) <= (at, host);
         // Nearly always this packet is the last to leave.
-        if self.packets.back().is_none_or(before) {
-            self.packets.push_back((at, host, packet));
-        } else {
-            let place = self.packets.partition_point(before);
-            self.packets.insert(place, (at, host, packet));
+        if at <= self.last {
+            return self.push_between(at, host, packet);
         }
-        self.next = self.next.min(at);
+        self.last = at;
+        self.packets.push_back((at, host, packet));
+        if self.next.0 == Time::NEVER {
+            self.next = (at, host);
+        }
+    }
+
+    #[inline(never)]
+    fn push_between(&mut self, at: Time, host: u32, packet: P) {
+        let place = self.packets.partition_point(|other| (other.0, other.1) <= (at, host));
+        self.packets.insert(place, (at, host, packet));
+        self.next = self.next.min((at, host));
     }
 
     #[inline(always)]
     fn pop(&mut self) -> Option<(Time, u32, P)> {
         let first = self.packets.pop_front();
-        self.next = self.packets.front().map_or(Time::NEVER, |(at, ..)| *at);
+        self.next = self.packets.front().map_or(NOTHING, |(at, host, _)| (*at, *host));
         first
     }
 }
@@ -87,26 +93,26 @@ impl<P: Wire> Link<P> {
     /// Whether anything was due by now in this deferred link.
     #[inline(always)]
     fn is_late(&self, now: Time) -> bool {
-        self.departures.next <= now || (self.armed && self.free_at <= now)
+        self.departures.next.0 <= now || (self.armed && self.free_at <= now)
     }
 
     /// Handles the events of this deferred link that are due.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         loop {
-            let departs = self.departures.next;
+            let (departs, host) = self.departures.next;
             if self.armed && self.free_at <= departs {
                 if !until.includes(self.free_at, 2 * self.index) {
                     return;
                 }
                 self.transmit(self.free_at, around);
             } else {
-                let host = self.departures.first_host();
+                let host = host as usize;
                 if departs > until.time || !until.includes(departs, until.first_host + host) {
                     return;
                 }
                 let Some((at, _, packet)) = self.departures.pop() else { return };
-                taps.sent(host, &packet, packet.tcp(), at);
+                taps.sent(host, &packet, at);
                 self.arrive(packet, at, around);
             }
         }
@@ -133,7 +139,8 @@ impl<P: Wire> Link<P> {
         } else if self.armed {
             (self.free_at, 2 * self.index)
         } else {
-            (self.departures.next, first_host + self.departures.first_host())
+            let (departs, host) = self.departures.next;
+            (departs, first_host + host as usize)
         }
     }
 

@@ -83,7 +83,7 @@ impl<P: Wire> Link<P> {
             let twin = packet.duplicate();
             self.books.counters.duplicated += 1;
             self.total_duplicated += 1;
-            self.tell(&twin, PacketEvent::Duplicated, now, around);
+            self.show(&twin, PacketEvent::Duplicated, now, around);
             self.travel(twin, leaves, now, around);
         }
         self.travel(packet, leaves, now, around);
@@ -100,7 +100,7 @@ impl<P: Wire> Link<P> {
         if corrupt {
             packet.corrupt();
             self.books.counters.corrupted += 1;
-            self.tell(&packet, PacketEvent::Corrupted, now, around);
+            self.show(&packet, PacketEvent::Corrupted, now, around);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
         if jitter.reorder {
@@ -118,11 +118,5 @@ impl<P: Wire> Link<P> {
         }
         let place = self.pipe.iter().rposition(|(other, _)| *other <= at).map_or(0, |before| before + 1);
         self.pipe.insert(place, (at, packet));
-    }
-
-    fn tell(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
-        if self.instrumented {
-            around.show(self.index, packet, event, now);
-        }
     }
 }

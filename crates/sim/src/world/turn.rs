@@ -19,8 +19,8 @@ pub(super) enum News {
     Nothing,
     /// At a receiving end: all data of the sender has arrived.
     Finished,
-    /// At a sending end: the counts of its events so far.
-    Counts(Counts),
+    /// At a sending end: the counts of its events have changed.
+    Counts,
 }
 
 /// Sends the packets that an end has to send.
@@ -28,6 +28,7 @@ pub(super) enum News {
 pub(super) fn turn<E: Endpoint>(
     endpoint: &mut E,
     end: End,
+    told: &Counts,
     outlet: Option<&Outlet>,
     pool: &mut Pool,
     fabric: &mut Fabric<SimPacket>,
@@ -40,7 +41,8 @@ pub(super) fn turn<E: Endpoint>(
         transmit(endpoint, outlet, pool, fabric, now);
     }
     let news = match end {
-        End::Sender => News::Counts(endpoint.counts()),
+        End::Sender if endpoint.counts() != *told => News::Counts,
+        End::Sender => News::Nothing,
         End::Receiver if endpoint.finished() => News::Finished,
         End::Receiver => News::Nothing,
     };
@@ -48,7 +50,7 @@ pub(super) fn turn<E: Endpoint>(
 }
 
 /// Hands every packet that an end wants to send to the fabric.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn transmit<E: Endpoint>(
     endpoint: &mut E,
     outlet: &Outlet,
@@ -63,8 +65,9 @@ pub(super) fn transmit<E: Endpoint>(
     }
 }
 
-/// Hands the next packet to the fabric; returns whether there was one.
-#[inline(always)]
+/// Hands the next packet to the fabric; returns whether there was one. A function of its own: compiled into the loop of [`transmit`], it
+/// would have to prepare for all of its rare cases at every call.
+#[inline(never)]
 pub(super) fn transmit_one<E: Endpoint>(
     endpoint: &mut E,
     outlet: &Outlet,
@@ -72,14 +75,14 @@ pub(super) fn transmit_one<E: Endpoint>(
     fabric: &mut Fabric<SimPacket>,
     now: Time,
 ) -> bool {
-    let Outlet { address, datagrams, exact, .. } = *outlet;
-    let mut packet = pool.take(datagrams, fabric);
+    let Outlet { address, datagrams, exact, .. } = outlet;
+    let mut packet = pool.take(*datagrams, fabric);
     let Some(ecn) = endpoint.transmit(packet.body_mut(), now) else {
         pool.take_back(packet);
         return false;
     };
     packet.address(ecn, address);
-    if exact {
+    if *exact {
         fabric.inject_exact(address.from.into(), packet, now);
     } else {
         fabric.inject(address.from.into(), packet, now);

@@ -56,6 +56,13 @@ fn check(text: &str, folder: &Path) -> Result<bool, String> {
         if records != again {
             return Err("two runs of it differ".into());
         }
+        // Under an observer no link is deferred: each event is handled at its turn.
+        let mut watched =
+            simulate(&Run { packets: true, ..run.clone() }).map_err(|error| error.to_string())?.0;
+        watched.packets.clone_from(&records.packets);
+        if records != watched {
+            return Err("packet records change the other records".into());
+        }
         for warmup in [None, Some(weir_base::Span::ZERO)] {
             let summary = RunSummary::new(&run_info("sim", &run), &records, warmup);
             if !summary.invalid.is_empty() {
