@@ -9,6 +9,7 @@ mod deferred;
 mod impairments;
 mod observer;
 mod pacing;
+mod script;
 
 pub(crate) use deferred::Until;
 pub(crate) use observer::Around;
@@ -20,6 +21,7 @@ use account::Account;
 use deferred::Departures;
 use impairments::Impairments;
 use pacing::Pacing;
+use script::Script;
 use std::collections::VecDeque;
 use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Random, Rate, Span, Time};
 use weir_queue::{Discipline, DropReason, Fate, Queue};
@@ -103,13 +105,8 @@ pub(crate) struct Link<P> {
     head: Time,
     /// Latest arrival at the far end: packets sent later arrive no earlier.
     last_arrival: Time,
-    arrivals: u64,
-    /// Whether packets are dropped or held back by a script.
-    scripted: bool,
-    drop: VecDeque<u64>,
-    reorder: VecDeque<(u64, u64)>,
-    /// Packets held back, each with the number of packets that have yet to pass it.
-    held: Vec<(u64, P)>,
+    /// The packets that it drops or holds back; `None` if it has no script.
+    script: Option<Box<Script<P>>>,
     /// How it sends; `None` if it simply sends at its rate.
     pacing: Option<Box<Pacing<P>>>,
     /// What it does to packets on their way; `None` for a plain link.
@@ -189,11 +186,7 @@ impl<P: Wire> Link<P> {
             pipe: VecDeque::new(),
             head: Time::NEVER,
             last_arrival: Time::ZERO,
-            arrivals: 0,
-            scripted: !(config.drop.is_empty() && config.reorder.is_empty()),
-            drop: config.drop.iter().copied().collect(),
-            reorder: config.reorder.iter().map(|hold| (hold.packet, hold.by)).collect(),
-            held: Vec::new(),
+            script: Script::new(config),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
             books: Books {
@@ -217,7 +210,7 @@ impl<P: Wire> Link<P> {
     /// A packet arrives. Returns the time of the transmitter's new event, if it needs one; the pipe may have a new head.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        if self.scripted {
+        if self.script.is_some() {
             return self.arrive_scripted(packet, now, around);
         }
         if self.rate.is_none() {
@@ -226,49 +219,6 @@ impl<P: Wire> Link<P> {
         }
         packet.arrive(now);
         self.take_in(packet, now, around)
-    }
-
-    /// A packet arrives at a link whose script drops packets or holds them back.
-    #[cold]
-    fn arrive_scripted(&mut self, mut packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        self.arrivals += 1;
-        packet.arrive(now);
-        if self.drop.front() == Some(&self.arrivals) {
-            self.drop.pop_front();
-            self.lose(packet, now, around);
-            return None;
-        }
-        if self.reorder.front().is_some_and(|(number, _)| *number == self.arrivals) {
-            let by = self.reorder.pop_front().map_or(0, |(_, by)| by);
-            self.held.push((by, packet));
-            return None;
-        }
-        let wake = self.pass_script(packet, now, around);
-        if self.held.is_empty() { wake } else { wake.or(self.release_held(now, around)) }
-    }
-
-    /// A packet goes on that was neither dropped nor held back by the script.
-    fn pass_script(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        if self.rate.is_some() {
-            return self.take_in(packet, now, around);
-        }
-        self.books.counters.forwarded += u64::from(self.impairments.is_none());
-        self.send_off(packet, now, now, around);
-        None
-    }
-
-    /// Counts another packet that has passed those held back, and releases those that are due.
-    fn release_held(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
-        let mut wake = None;
-        for (left, _) in &mut self.held {
-            *left -= 1;
-        }
-        while let Some(due) = self.held.iter().position(|(left, _)| *left == 0) {
-            let (_, mut packet) = self.held.remove(due);
-            packet.arrive(now);
-            wake = wake.or(self.pass_script(packet, now, around));
-        }
-        wake
     }
 
     /// A packet enters the queue, and is sent at once if the transmitter is idle.
@@ -360,6 +310,12 @@ impl<P: Wire> Link<P> {
         if self.impairments.is_some() {
             return self.send_off_impaired(packet, leaves, now, around);
         }
+        self.set_out(packet, leaves);
+    }
+
+    /// Puts a packet into the pipe that arrives after the link's delay, and no earlier than those before it.
+    #[inline(always)]
+    fn set_out(&mut self, packet: P, leaves: Time) {
         self.last_arrival = self.last_arrival.max(leaves + self.delay);
         self.head = self.head.min(self.last_arrival);
         self.pipe.push_back((self.last_arrival, packet));
@@ -398,7 +354,7 @@ impl<P: Wire> Link<P> {
     }
 
     fn is_transparent(&self) -> bool {
-        self.rate.is_none() && self.delay.is_zero() && self.impairments.is_none() && !self.scripted
+        self.rate.is_none() && self.delay.is_zero() && self.impairments.is_none() && self.script.is_none()
     }
 
     /// The node at its far end, if packets pass through without an event.
@@ -477,7 +433,8 @@ impl<P: Wire> Link<P> {
     /// Packets in the queue, held back, on the way, or yet to leave their hosts for this link.
     pub(crate) fn inside(&self) -> u64 {
         let begun = self.pacing.as_ref().map_or(0, |pacing| pacing.inside());
-        let waiting = self.held.len() as u64 + self.departures.len();
+        let held = self.script.as_ref().map_or(0, |script| script.held());
+        let waiting = held + self.departures.len();
         u64::from(self.queue.backlog().packets) + waiting + self.pipe.len() as u64 + begun
     }
 

@@ -168,8 +168,8 @@ impl Hops {
     #[inline]
     pub(crate) fn next(&self, node: usize, target: usize) -> Hop {
         match self.next[node * self.nodes + target] {
-            link if link < STATION => Hop::Link(link as usize),
             ARRIVED => Hop::Arrived,
+            link if link < STATION => Hop::Link(link as usize),
             NOWHERE => Hop::Nowhere,
             HERE => Hop::Station(None),
             link => Hop::Station(Some((link & !STATION) as usize)),

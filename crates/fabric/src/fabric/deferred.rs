@@ -49,11 +49,11 @@ impl<P: Wire> Fabric<P> {
         self.take_hop(hop, to, Some(index), packet, now)
     }
 
-    /// Notes the packets that this host has sent before `now`. Called before a packet reaches the host.
+    /// Notes the packets that this host has sent before `now`. Called before the taps see a packet that reaches the host.
     #[inline(always)]
     pub(crate) fn catch_up_with_host(&mut self, host: usize, now: Time) {
-        let until = self.until(now, self.acting);
         if let Some(link) = self.edges[host].link {
+            let until = self.until(now, self.acting);
             self.links[link as usize].catch_up_if_late(until, &mut self.taps, &mut self.around);
         }
     }

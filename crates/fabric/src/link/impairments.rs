@@ -20,6 +20,8 @@ pub(super) struct Impairments {
     corruptions: Random,
     jitter: Jitter,
     delays: Random,
+    /// Whether it duplicates, damages or delays packets at present; if not, it only loses some.
+    alters: bool,
 }
 
 impl Impairments {
@@ -41,7 +43,7 @@ impl Impairments {
             return None;
         }
         let stream = |name: &str| Random::stream_of(seed, name, index as u64);
-        Some(Box::new(Impairments {
+        let mut impairments = Impairments {
             losses: Losses::new(config.loss, stream("loss")),
             largest: config.largest,
             duplicate: config.duplicate,
@@ -50,7 +52,14 @@ impl Impairments {
             corruptions: stream("corrupt"),
             jitter: config.jitter.unwrap_or_default(),
             delays: stream("jitter"),
-        }))
+            alters: false,
+        };
+        impairments.alters = impairments.alters_packets();
+        Some(Box::new(impairments))
+    }
+
+    fn alters_packets(&self) -> bool {
+        self.duplicate > 0.0 || self.corrupt > 0.0 || !self.jitter.is_none()
     }
 
     /// Whether packets may overtake each other.
@@ -66,6 +75,7 @@ impl Impairments {
         self.duplicate = change.duplicate.unwrap_or(self.duplicate);
         self.corrupt = change.corrupt.unwrap_or(self.corrupt);
         self.jitter = change.jitter.unwrap_or(self.jitter);
+        self.alters = self.alters_packets();
     }
 }
 
@@ -79,6 +89,17 @@ impl<P: Wire> Link<P> {
             return self.lose(packet, now, around);
         }
         self.books.counters.forwarded += 1;
+        if impairments.alters {
+            self.send_off_altered(packet, leaves, now, around)
+        } else {
+            self.set_out(packet, leaves)
+        }
+    }
+
+    /// Puts a packet that is not lost on its way; draws whether it is duplicated, damaged or delayed.
+    #[inline(never)]
+    fn send_off_altered(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
+        let Some(impairments) = &mut self.impairments else { return };
         if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
             let twin = packet.duplicate();
             self.books.counters.duplicated += 1;
