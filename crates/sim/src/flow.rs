@@ -130,7 +130,7 @@ impl Flow {
 
     /// One of its ends, how its packets leave, and the counts of the flow that were recorded.
     #[inline(always)]
-    pub(crate) fn to_move(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet, &Counts)> {
+    pub(crate) fn end_to_move(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet, &Counts)> {
         Some((&mut self.ends.as_mut()?[end as usize].end, &self.outlets[end as usize], &self.told))
     }
 

@@ -203,7 +203,7 @@ impl<'a> World<'a> {
         let (end, random_arrivals) = (flow.end_at(host), flow.random_arrivals);
         // The path of nearly all packets: at an end of TCP on which nothing else depends, all is done with one look at the flow.
         if flow.is_alone(end)
-            && let Some((weir_transport::End::Tcp(tcp), outlet, told)) = flow.to_move(end)
+            && let Some((weir_transport::End::Tcp(tcp), outlet, told)) = flow.end_to_move(end)
         {
             tcp.receive(packet.body(), packet.ecn(), now);
             self.pool.take_back(packet);
@@ -341,7 +341,7 @@ impl<'a> World<'a> {
             flow = &mut self.flows[number];
         }
         let random_arrivals = flow.random_arrivals;
-        let Some((endpoint, outlet, told)) = flow.to_move(end) else { return };
+        let Some((endpoint, outlet, told)) = flow.end_to_move(end) else { return };
         let outlet = (!has_card).then_some(outlet);
         // Nearly all endpoints are TCP: they are distinguished once here, so that `turn` is compiled for TCP.
         let turn = match endpoint {
