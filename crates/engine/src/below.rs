@@ -16,6 +16,18 @@ pub(crate) const DRAFT: &str = ".weir-draft.";
 /// # Errors
 /// The name leads out of the folder or through a symbolic link, or the file system refused.
 pub fn write_below(root: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    write_below_with(root, name, |file| file.write_all(bytes))
+}
+
+/// The same for a file that is written piece by piece: a large one need not be in memory as a whole.
+///
+/// # Errors
+/// As [`write_below`], and the errors of `write`.
+pub(crate) fn write_below_with(
+    root: &Path,
+    name: &str,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
     if !is_name(file) {
         return Err(leads_out(name));
@@ -23,7 +35,7 @@ pub fn write_below(root: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_below(root, folder)?;
     let draft = folder.join(format!("{DRAFT}{file}"));
     let written = remove_if_there(&draft)
-        .and_then(|()| File::create_new(&draft)?.write_all(bytes))
+        .and_then(|()| write(&mut File::create_new(&draft)?))
         .and_then(|()| fs::rename(&draft, folder.join(file)));
     if written.is_err() {
         // A draft that cannot be removed does no harm.

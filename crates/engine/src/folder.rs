@@ -17,6 +17,7 @@ use crate::run_file::{RunFile, cell_id};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_plan::Run;
 use weir_record::{seal, to_json};
 
@@ -156,7 +157,7 @@ impl ResultFolder {
         if file.build != self.build {
             return Err(in_the_way(&self.home, &another_build(&file.build)));
         }
-        if file.run != *run {
+        if *file.run != *run {
             return Err(in_the_way(&self.home, &format!("holds another run under the name {id}")));
         }
         Ok(true)
@@ -173,9 +174,9 @@ impl ResultFolder {
     }
 
     /// The description of a run that has just ended, for `run.json`.
-    pub fn describe(&self, engine: &str, run: &Run, outcome: Outcome) -> RunFile {
+    pub fn describe(&self, engine: &str, run: Arc<Run>, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());
-        RunFile { id, engine: engine.into(), build, outcome, run: run.clone() }
+        RunFile { id, engine: engine.into(), build, outcome, run }
     }
 
     fn folder_of(&self, engine: &str, run: &Run) -> PathBuf {

@@ -24,7 +24,7 @@ pub struct Cell<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,
     /// The run.
-    pub run: &'a Run,
+    pub run: &'a Arc<Run>,
     /// The run's index in the lab's tree.
     pub number: usize,
     /// Whether this session is to run it; otherwise its results stay as they are.
@@ -291,7 +291,7 @@ impl Session<'_> {
     /// The description of a cell's run that has just ended.
     fn describe(&self, place: usize, outcome: Outcome) -> Arc<RunFile> {
         let Cell { engine, run, .. } = self.cells[place];
-        Arc::new(self.folder.describe(engine.name(), run, outcome))
+        Arc::new(self.folder.describe(engine.name(), Arc::clone(run), outcome))
     }
 
     fn drive(

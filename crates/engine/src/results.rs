@@ -1,7 +1,7 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
 use crate::ENGINES;
-use crate::below::{folder_below, write_below};
+use crate::below::{folder_below, write_below_with};
 use crate::cores::on_all_cores;
 use crate::error::{FolderError, at};
 use crate::folder::{ResultFolder, enter, is_results, only_staged};
@@ -11,12 +11,17 @@ use crate::rerun::{current, unfinished};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, View, to_json};
+use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, View, write_json};
+
+/// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
+const BUFFER: usize = 128 << 10;
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -188,7 +193,7 @@ impl Results {
     /// Number of the tree's runs that are finished, and of all that it plans.
     pub fn count(&self) -> Count {
         let engines = ENGINES.iter().filter(|engine| self.runs.iter().any(|run| run.file.engine == **engine));
-        let planned = self.lab.tree().runs() as usize * engines.count().max(1);
+        let planned = self.lab.run_count() * engines.count().max(1);
         Count { there: self.runs.len(), planned }
     }
 
@@ -383,8 +388,12 @@ impl Results {
     /// The file cannot be written.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), ResultsError> {
         let path = self.path.join("summary.json");
-        let text = to_json(summary).map_err(std::io::Error::other).map_err(at(&path))?;
-        Ok(write_below(&self.path, "summary.json", &text).map_err(at(&path))?)
+        let write = |file: &mut File| {
+            let mut buffer = BufWriter::with_capacity(BUFFER, file);
+            write_json(summary, &mut buffer)?;
+            buffer.flush()
+        };
+        Ok(write_below_with(&self.path, "summary.json", write).map_err(at(&path))?)
     }
 }
 

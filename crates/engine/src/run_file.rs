@@ -2,6 +2,7 @@
 
 use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use weir_plan::Run;
 
 /// The contents of `run.json`: the description of a run, without its records.
@@ -16,7 +17,8 @@ pub struct RunFile {
     /// Its outcome.
     pub outcome: Outcome,
     /// The run.
-    pub run: Run,
+    #[serde(with = "shared")]
+    pub run: Arc<Run>,
 }
 
 impl RunFile {
@@ -35,6 +37,21 @@ impl RunFile {
             return Err(format!("has the id {:?}, but its run is {id}", self.id));
         }
         Ok(())
+    }
+}
+
+/// A run that is shared with the session that runs it, as JSON.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+    use weir_plan::Run;
+
+    pub(super) fn serialize<S: Serializer>(run: &Arc<Run>, serializer: S) -> Result<S::Ok, S::Error> {
+        Run::serialize(run, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Run>, D::Error> {
+        Run::deserialize(deserializer).map(Arc::new)
     }
 }
 

@@ -249,6 +249,11 @@ impl Lab {
             .flat_map(|(cell, choices)| (1..=cell.timing.repeats).map(move |repeat| run_id(&choices, repeat)))
     }
 
+    /// Number of runs of its tree on one engine.
+    pub fn run_count(&self) -> usize {
+        self.cells.iter().map(|cell| cell.timing.repeats as usize).sum()
+    }
+
     /// The tree in numbers.
     pub fn tree(&self) -> Tree {
         let labels = |level: &Level| level.choices.iter().map(|choice| choice.label.clone()).collect();

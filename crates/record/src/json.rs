@@ -13,9 +13,17 @@ use std::io::{self, Write};
 /// The value has no form in JSON.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut text = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut text, Lines::default()))?;
-    text.push(b'\n');
+    write_json(value, &mut text)?;
     Ok(text)
+}
+
+/// Writes a value as [`to_json`] does.
+///
+/// # Errors
+/// The value has no form in JSON, or writing fails.
+pub fn write_json(value: &impl Serialize, mut out: impl Write) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()))?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
 }
 
 /// The comma and newline that end the line before, and as much indentation as most lines have.

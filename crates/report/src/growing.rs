@@ -11,6 +11,7 @@ use crate::model::{Lab, RunNumbers, RunSeries};
 use crate::pages::{Pages, both_file, run_file};
 use crate::tables::ENGINES;
 use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script, source};
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,8 +34,14 @@ pub struct Growing {
 
 impl Growing {
     /// A report in a result folder, of this lab with these runs on this number of engines.
-    pub fn new(folder: &Path, lab: &weir_plan::Lab, runs: &[weir_plan::Run], engines: usize) -> Growing {
-        Growing::of(folder, source::outline(lab, runs, engines), engines)
+    pub fn new(
+        folder: &Path,
+        lab: &weir_plan::Lab,
+        runs: &[impl Borrow<weir_plan::Run>],
+        engines: usize,
+    ) -> Growing {
+        let runs: Vec<&weir_plan::Run> = runs.iter().map(Borrow::borrow).collect();
+        Growing::of(folder, source::outline(lab, &runs, engines), engines)
     }
 
     fn of(folder: &Path, outline: Lab, engines: usize) -> Growing {

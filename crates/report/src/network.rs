@@ -20,7 +20,7 @@ const ROW: usize = 74;
 const MARGIN: usize = 70;
 
 /// The drawing and the list, as HTML; empty without runs.
-pub(crate) fn network(runs: &[Run]) -> String {
+pub(crate) fn network(runs: &[&Run]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let mut html = drawing(first);
     let links = shown(first);

@@ -13,7 +13,7 @@ use weir_record::{
 };
 
 /// A lab before any of its runs: levels in the order of the tree, groups in that of the plan.
-pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[Run], engines: usize) -> Lab {
+pub(crate) fn outline(lab: &weir_plan::Lab, runs: &[&Run], engines: usize) -> Lab {
     let mut groups: Vec<String> = Vec::new();
     for group in runs.iter().flat_map(|run| &run.groups) {
         if !groups.contains(&group.name) {

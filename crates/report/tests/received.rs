@@ -32,7 +32,7 @@ fn received(folder: &Path) {
         recorder.flow(&FlowSample { at, flow: 1, read_bytes: 80_000, ..FlowSample::default() });
     }
     recorder.finish().unwrap();
-    out.commit(&out.describe("sim", &run, Outcome::default())).unwrap();
+    out.commit(&out.describe("sim", run.into(), Outcome::default())).unwrap();
 }
 
 /// JSON pointers (RFC 6901) to each value that is neither an object nor a list; in lists, only in the first two members.

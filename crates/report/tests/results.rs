@@ -84,7 +84,7 @@ fn results(path: &Path) -> Results {
             outcome.invalid = vec!["stalls cover 2 % of it".into()];
             outcome.environment.insert("lateness_us".into(), serde_json::json!({ "p99": 412.0 }));
         }
-        folder.commit(&folder.describe("sim", run, outcome)).unwrap();
+        folder.commit(&folder.describe("sim", run.clone().into(), outcome)).unwrap();
     }
     Results::open(path).unwrap()
 }

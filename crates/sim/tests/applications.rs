@@ -41,7 +41,7 @@ fn summary(text: &str) -> RunSummary {
         let mut recorder = ParquetRecorder::create(&out.begin("sim", &run).unwrap()).unwrap();
         let outcome = simulate(&run, &mut recorder);
         recorder.finish().unwrap();
-        out.commit(&out.describe("sim", &run, outcome)).unwrap();
+        out.commit(&out.describe("sim", run.into(), outcome)).unwrap();
     }
     Results::open(out.path()).unwrap().summary(None).unwrap().runs.remove(0)
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::terminal::printable_line;
 use weir_engine::{
@@ -91,7 +92,7 @@ pub(crate) fn execute(
     execution: &Execution<'_>,
     _: &Leave,
 ) -> Result<Done, Failure> {
-    let runs = lab.runs();
+    let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
     check(engines, &runs, execution.pcap)?;
     let only = Only::read(execution.only, lab)?;
     let cells: Vec<_> = runs
@@ -161,8 +162,8 @@ fn open(
 const MOST_WARNINGS: usize = 5;
 
 /// Prints the warnings of the plan.
-fn warn(runs: &[Run]) {
-    let all: BTreeSet<String> = runs.iter().flat_map(Run::warnings).collect();
+fn warn(runs: &[Arc<Run>]) {
+    let all: BTreeSet<String> = runs.iter().flat_map(|run| run.warnings()).collect();
     all.iter().take(MOST_WARNINGS).for_each(|warning| say(&format!("warning: {warning}")));
     if all.len() > MOST_WARNINGS {
         say(&format!("warning: {} more warnings are not shown", all.len() - MOST_WARNINGS));
@@ -286,7 +287,7 @@ pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
 }
 
 /// Refuses runs that cannot be done, before anything is written.
-fn check(engines: &[Box<dyn Engine>], runs: &[Run], pcap: Option<&str>) -> Result<(), Failure> {
+fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: Option<&str>) -> Result<(), Failure> {
     for run in runs {
         engines.iter().try_for_each(|engine| engine.check(run))?;
         if let Some(link) = pcap {

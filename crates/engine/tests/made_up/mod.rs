@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use weir_base::{Bytes, Span, Time};
 use weir_engine::{
@@ -159,7 +159,7 @@ pub(crate) fn run_in(
     jobs: &Jobs<'_>,
     wanted: impl Fn(&Run) -> bool,
 ) -> Tally {
-    let runs = lab.runs();
+    let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
     let cell = |(number, run)| Cell { engine, run, number, wanted: wanted(run) };
     let cells: Vec<_> = runs.iter().enumerate().map(cell).collect();
     run_all(&cells, folder, jobs, &AtomicBool::new(false), &Quiet).unwrap()

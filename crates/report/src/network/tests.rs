@@ -8,7 +8,7 @@ fn page(hosts: &str) -> String {
          [traffic.a]\nflows = 6\nhost = \"capture\"\n"
     );
     let lab = Lab::from_str(&text, "hosts.toml", Path::new("."), &[]).expect("a lab");
-    network(&lab.runs())
+    network(&lab.runs().iter().collect::<Vec<_>>())
 }
 
 #[test]

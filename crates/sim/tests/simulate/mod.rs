@@ -32,7 +32,7 @@ fn simulate_to(lab: &Lab, folder: &Path) -> Vec<RunSummary> {
         let outcome: Outcome = Simulator.run(&run, &mut recorder, &watch).unwrap();
         assert!(outcome.audit.balances(), "{:?}", outcome.audit);
         recorder.finish().unwrap();
-        out.commit(&out.describe("sim", &run, outcome)).unwrap();
+        out.commit(&out.describe("sim", run.into(), outcome)).unwrap();
     }
     let runs = Results::open(out.path()).unwrap().summary(None).unwrap().runs;
     // A metric outside its domain makes a run invalid.
