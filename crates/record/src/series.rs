@@ -11,8 +11,8 @@ mod waits;
 use crate::info::RunInfo;
 use crate::metrics::{mbps, percent, ratio};
 use crate::records::Records;
-use crate::types::{Component, FlowSample, LinkSample};
-use grid::{Grid, Means, Points, flow_values, values};
+use crate::types::{Component, LinkSample};
+use grid::{Counts, Grid, Means, Points, flow_values, values};
 use std::sync::Arc;
 use told::Told;
 use waits::Waits;
@@ -25,7 +25,7 @@ pub struct SeriesSet<'r> {
     /// Records of each link; `None` for links that are not instrumented.
     links: Vec<Option<LinkPoints<'r>>>,
     /// Records of groups and single flows, sorted by subject.
-    traffic: Vec<(Subject, TrafficPoints<'r>)>,
+    traffic: Vec<(Subject, TrafficPoints)>,
     /// Waiting times of each group's applications.
     waits: Vec<Waits>,
     /// Recorded states of each group's connections.
@@ -64,8 +64,8 @@ struct LinkPoints<'r> {
 }
 
 /// Records of a group or a flow, by point.
-struct TrafficPoints<'r> {
-    samples: Points<'r, FlowSample>,
+struct TrafficPoints {
+    counts: Vec<Counts>,
     windows: Means,
 }
 
@@ -198,14 +198,14 @@ impl SeriesSet<'_> {
             rtts.map(|sample| (sample.at, &sample.rtt))
         };
         let values = match (name, of) {
-            ("goodput_mbps", _) => flow_values(grid, &own.samples, |s, time| mbps(s.read_bytes, time)),
-            ("throughput_mbps", _) => flow_values(grid, &own.samples, |s, time| mbps(s.received_bytes, time)),
-            ("retransmissions", _) => flow_values(grid, &own.samples, |s, _| Some(s.retransmitted as f64)),
+            ("goodput_mbps", _) => flow_values(grid, &own.counts, |s, time| mbps(s.read_bytes, time)),
+            ("throughput_mbps", _) => flow_values(grid, &own.counts, |s, time| mbps(s.received_bytes, time)),
+            ("retransmissions", _) => flow_values(grid, &own.counts, |s, _| Some(s.retransmitted as f64)),
             ("cwnd_segments", _) => own.windows.values(),
             ("rtt_ms", Subject::Group(group)) => grid.means_of_times(rtts(group)),
             ("rtt_p99_ms", Subject::Group(group)) => grid.p99s_of_times(rtts(group)),
             ("rtt_ms", _) => {
-                flow_values(grid, &own.samples, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64))
+                flow_values(grid, &own.counts, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64))
             }
             _ => return None,
         };
@@ -231,17 +231,19 @@ fn links<'r>(grid: &Grid, info: &RunInfo, records: &'r Records) -> Vec<Option<Li
 }
 
 /// Records of groups or flows. `place_of` gives the index of a flow's subject among `subjects`, which ascend.
-fn traffic<'r>(
+fn traffic(
     grid: &Grid,
-    records: &'r Records,
+    records: &Records,
     subjects: impl Iterator<Item = Subject>,
     place_of: impl Fn(u32) -> Option<usize>,
-) -> Vec<(Subject, TrafficPoints<'r>)> {
-    let empty = |of| (of, TrafficPoints { samples: grid.points(), windows: grid.means() });
-    let mut traffic: Vec<(Subject, TrafficPoints<'r>)> = subjects.map(empty).collect();
+) -> Vec<(Subject, TrafficPoints)> {
+    let empty =
+        |of| (of, TrafficPoints { counts: vec![Counts::default(); grid.count()], windows: grid.means() });
+    let mut traffic: Vec<(Subject, TrafficPoints)> = subjects.map(empty).collect();
     for sample in &records.flows {
-        if let Some((_, of)) = place_of(sample.flow).and_then(|place| traffic.get_mut(place)) {
-            grid.join(&mut of.samples, sample.at, sample, FlowSample::merge);
+        let of = place_of(sample.flow).and_then(|place| traffic.get_mut(place));
+        if let Some(counts) = of.and_then(|(_, of)| of.counts.get_mut(grid.point(sample.at))) {
+            counts.add(sample);
         }
     }
     for sample in &records.transport {

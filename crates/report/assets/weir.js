@@ -12,7 +12,14 @@ const weir = (() => {
     showLab(head, list);
   }
   function run(name, data) {
+    for (const { n, charts } of [data, data.flows].filter(Boolean)) {
+      for (const { v } of charts.flatMap((chart) => chart.lines)) fill(v, n);
+    }
     runs.set(name, data);
+  }
+  // Puts back the values of a line that were left out since they are equal to those before them.
+  function fill(values, count) {
+    for (let i = 1; i < count; i++) if (!(i in values)) values[i] = values[i - 1];
   }
   function page(name, data) {
     pages.set(name, data);

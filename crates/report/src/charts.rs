@@ -386,7 +386,8 @@ impl Source<'_> {
     /// stations, and of controllers.
     fn states(&self) -> Vec<Chart> {
         let links = self.data_links();
-        let mut charts: Vec<Chart> = Vec::new();
+        // Each with the kind of its component and the name of its state.
+        let mut charts: Vec<((&str, &str), Chart)> = Vec::new();
         for (of, name, values) in self.set.states() {
             let (whose, label, ink) = match of {
                 Subject::QueueState(link) => {
@@ -409,9 +410,8 @@ impl Source<'_> {
                 _ => continue,
             };
             let Some(line) = label.and_then(|label| line(values, &label, ink)) else { continue };
-            let key = format!("{whose}-{name}");
-            match charts.iter_mut().find(|chart| chart.key == key) {
-                Some(chart) => chart.lines.push(line),
+            match charts.iter_mut().find(|(known, _)| *known == (whose, name)) {
+                Some((_, chart)) => chart.lines.push(line),
                 None => {
                     let (title, unit) = titled(name);
                     let of = match whose {
@@ -419,13 +419,14 @@ impl Source<'_> {
                         "stations" => "Stations",
                         _ => "Controllers",
                     };
-                    charts.push(chart(&key, &format!("{of}: {title}"), unit, vec![Some(line)]));
+                    let (key, title) = (format!("{whose}-{name}"), format!("{of}: {title}"));
+                    charts.push(((whose, name), chart(&key, &title, unit, vec![Some(line)])));
                 }
             }
         }
         // States that stayed at zero need no plot.
-        charts.retain(|chart| chart.lines.iter().any(Line::happened));
-        charts
+        let charts = charts.into_iter().map(|(_, chart)| chart);
+        charts.filter(|chart| chart.lines.iter().any(Line::happened)).collect()
     }
 }
 

@@ -12,6 +12,21 @@ pub(crate) fn compact(value: Option<f64>) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
+/// Appends the values of a line with commas between them. A value that is the one before is left out: nearly half of all
+/// values are. `weir.run` puts them back.
+pub(crate) fn push_line(values: &[Option<f64>], out: &mut Vec<u8>) {
+    let mut before = None;
+    for value in values {
+        if before.is_some() {
+            out.push(b',');
+        }
+        if before != Some(value) {
+            push_compact(*value, out);
+        }
+        before = Some(value);
+    }
+}
+
 /// Appends a value, rounded as [`significant`] does; `null` if it is `None` or not finite.
 pub(crate) fn push_compact(value: Option<f64>, out: &mut Vec<u8>) {
     let Some(value) = value.filter(|value| value.is_finite()) else {
@@ -32,9 +47,16 @@ pub(crate) fn push_compact(value: Option<f64>, out: &mut Vec<u8>) {
             }
             push_four(digits, places, out);
         }
-        // Writing to memory cannot fail.
-        None => drop(write!(out, "{}", significant(value))),
+        None => push_rare(value, out),
     }
+}
+
+/// Appends a value that is neither zero nor from a thousandth to ten thousand. Apart from [`push_compact`], which is called
+/// for each value and is smaller without it.
+#[cold]
+fn push_rare(value: f64, out: &mut Vec<u8>) {
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{}", significant(value));
 }
 
 /// For each number of decimal places, the smallest value with four digits in all, and the factor that makes them whole.
@@ -52,10 +74,21 @@ fn four_digits(value: f64) -> Option<(u32, usize)> {
     }
 }
 
+/// The two digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < pairs.len() {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// Appends `digits / 10^places` without trailing zeros. There are four digits, and at most six places.
 fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
     let (high, low) = (digits / 100, digits % 100);
-    let [a, b, c, d] = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
+    let ([a, b], [c, d]) = (PAIRS[high as usize], PAIRS[low as usize]);
     let told = match (b, c, d) {
         (_, _, b'1'..) => 4,
         (_, b'1'.., _) => 3,
@@ -85,6 +118,23 @@ fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_stay_the_same_are_left_out_of_a_line() {
+        let line = |values: &[Option<f64>]| {
+            let mut text = Vec::new();
+            push_line(values, &mut text);
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(
+            line(&[None, None, Some(1.5), Some(1.5), Some(1.5), None, Some(2.0)]),
+            "null,,1.5,,,null,2"
+        );
+        assert_eq!(
+            (line(&[]), line(&[Some(0.0)]), line(&[Some(7.0); 3])),
+            ("".into(), "0".into(), "7,,".into())
+        );
+    }
 
     #[test]
     fn compact_numbers_have_four_digits_and_no_trailing_zeros() {

@@ -1,7 +1,7 @@
 //! The data of the pages' scripts: the lab's table for the index and the comparison, and each run's series. Pages open from
 //! disk, where a browser lets no script fetch a file: the data files are therefore scripts themselves, `weir.lab({...})`.
 
-use crate::compact::push_compact;
+use crate::compact::{push_compact, push_line};
 use crate::model::PIECE;
 use crate::model::{
     Chart, GroupNumbers, Ink, Lab, LinkNumbers, PacketNumbers, RunNumbers, RunSeries, WaitNumbers,
@@ -242,7 +242,7 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
     push(&mut script, b",\"ev\":");
     push_json(&events, &mut script);
     push(&mut script, b",\"sh\":[");
-    push_values(series.shares.iter().copied().map(Some), &mut script);
+    push_values(&series.shares, &mut script);
     push(&mut script, b"],\"charts\":[");
     series.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
     push(&mut script, b"]");
@@ -261,7 +261,7 @@ pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<Str
 fn length(series: &RunSeries) -> usize {
     const OF_A_RUN: usize = 2000;
     const OF_A_LINE: usize = 100;
-    const OF_A_VALUE: usize = 6;
+    const OF_A_VALUE: usize = 5;
     let of = |charts: &[Chart], count: usize| -> usize {
         let line = OF_A_LINE + OF_A_VALUE * count;
         let spread = OF_A_LINE + OF_A_VALUE * series.shares.len();
@@ -290,12 +290,12 @@ fn push_grid(period_s: f64, count: usize, script: &mut Vec<u8>) {
     push_json(&count, script);
 }
 
-fn push_values(values: impl Iterator<Item = Option<f64>>, script: &mut Vec<u8>) {
-    for (place, value) in values.enumerate() {
+fn push_values(values: &[f64], script: &mut Vec<u8>) {
+    for (place, value) in values.iter().enumerate() {
         if place > 0 {
             script.push(b',');
         }
-        push_compact(value, script);
+        push_compact(Some(*value), script);
     }
 }
 
@@ -319,7 +319,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
             let _ = write!(script, ",\"{flag}\":1");
         }
         push(script, b",\"v\":[");
-        push_values(line.values.iter().copied(), script);
+        push_line(&line.values, script);
         push(script, b"]},");
     }
     push(script, b"],\"d\":[");
@@ -330,7 +330,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
         push(script, b",\"limit\":");
         push_json(&spread.limit, script);
         push(script, b",\"v\":[");
-        push_values(spread.values.iter().copied().map(Some), script);
+        push_values(&spread.values, script);
         push(script, b"]},");
     }
     push(script, b"]},");

@@ -193,15 +193,33 @@ pub(super) fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Spa
     points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
 }
 
-/// Computes a value from flows' counters in each point; a point without records counts as one with zeros.
+/// Counters of a group or a flow in one point; zeros in a point without records.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) read_bytes: u64,
+    pub(super) received_bytes: u64,
+    pub(super) retransmitted: u64,
+    pub(super) rtt_count: u64,
+    /// In nanoseconds.
+    pub(super) rtt_sum: u64,
+}
+
+impl Counts {
+    /// Adds those of a record.
+    pub(super) fn add(&mut self, sample: &FlowSample) {
+        self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
+        self.received_bytes = self.received_bytes.saturating_add(sample.received_bytes);
+        self.retransmitted = self.retransmitted.saturating_add(sample.retransmitted);
+        self.rtt_count = self.rtt_count.saturating_add(sample.rtt_count);
+        self.rtt_sum = self.rtt_sum.saturating_add(sample.rtt_sum);
+    }
+}
+
+/// Computes a value from the counters in each point and the time that the point covers.
 pub(super) fn flow_values(
     grid: &Grid,
-    points: &Points<'_, FlowSample>,
-    of: impl Fn(&FlowSample, Span) -> Option<f64>,
+    points: &[Counts],
+    of: impl Fn(&Counts, Span) -> Option<f64>,
 ) -> Values {
-    let nothing = FlowSample::default();
-    let of = |(point, &covered): (&Option<Merged<'_, FlowSample>>, &Span)| {
-        of(point.as_deref().unwrap_or(&nothing), covered)
-    };
-    points.iter().zip(&grid.covered).map(of).collect()
+    points.iter().zip(&grid.covered).map(|(counts, &covered)| of(counts, covered)).collect()
 }
