@@ -3,7 +3,7 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, FlowCounters, Observer, PacketEvent, StationCounters, Wire};
+use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
@@ -52,12 +52,13 @@ impl Sampler {
             sample_link(fabric, link, now, recorder);
         }
         for (flow, before) in self.flows.iter_mut().enumerate() {
-            let mut counters = fabric.take_flow(flow);
             let counts = counts(flow);
             let last = std::mem::replace(before, counts);
-            let read_bytes = counts.read_bytes - last.read_bytes;
-            counters.retransmitted += counts.retransmitted - last.retransmitted;
-            if read_bytes > 0 || counters != FlowCounters::default() {
+            let counted = fabric.take_flow(flow);
+            if counted.is_some() || counts != last {
+                let mut counters = counted.unwrap_or_default();
+                counters.retransmitted += counts.retransmitted - last.retransmitted;
+                let read_bytes = counts.read_bytes - last.read_bytes;
                 recorder.flow(&FlowSample { at: now, flow: flow as u32, counters, read_bytes });
             }
         }

@@ -184,9 +184,10 @@ impl Taps {
         self.flows[flow].counters.refused += 1;
     }
 
-    /// The counters of a flow since they were last taken.
-    pub(crate) fn take(&mut self, flow: usize) -> FlowCounters {
-        std::mem::take(&mut self.flows[flow].counters)
+    /// The counters of a flow since they were last taken; `None` if nothing was counted.
+    pub(crate) fn take(&mut self, flow: usize) -> Option<FlowCounters> {
+        let counters = &mut self.flows[flow].counters;
+        (*counters != FlowCounters::default()).then(|| std::mem::take(counters))
     }
 }
 
@@ -415,8 +416,9 @@ mod tests {
             taps.sent(from, &OfFlow0, ms(at as u64));
             taps.received(to, &OfFlow0, ms(at as u64));
         }
-        let seen = taps.take(0);
+        let seen = taps.take(0).unwrap();
         assert_eq!((seen.sent_packets, seen.received_packets), (1, 1));
         assert_eq!((seen.first_packet, seen.last_arrival), (Some(ms(2)), Some(ms(2))));
+        assert_eq!(taps.take(0), None);
     }
 }

@@ -68,8 +68,8 @@ impl<P: Wire> Fabric<P> {
         self.links[link].delays()
     }
 
-    /// The counters of a flow since they were last taken.
-    pub fn take_flow(&mut self, flow: usize) -> FlowCounters {
+    /// The counters of a flow since they were last taken; `None` if nothing was counted.
+    pub fn take_flow(&mut self, flow: usize) -> Option<FlowCounters> {
         self.taps.take(flow)
     }
 

@@ -316,7 +316,7 @@ fn damaged_packets_reach_their_host_and_do_not_count_as_delivered() {
     assert_eq!((totals.corrupted, totals.delivered), (damaged, 20_000 - damaged));
     assert!((1_900..2_100).contains(&damaged), "{damaged}");
     assert_eq!(fabric.take_link(1, LATER).corrupted, damaged);
-    assert_eq!(fabric.take_flow(0).received_packets, 20_000 - damaged, "the tap sees what TCP sees");
+    assert_eq!(fabric.take_flow(0).unwrap().received_packets, 20_000 - damaged, "the tap sees what TCP sees");
 }
 
 #[test]

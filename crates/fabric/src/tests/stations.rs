@@ -113,7 +113,7 @@ fn a_packet_addressed_to_a_station_reaches_it_and_its_answer_comes_back() {
     let (seen, mut fabric) = burst_past(&config, vec![at(2, answers)], 2);
     // 17 ms there, and the same back; the second behind the first both ways.
     assert_eq!(seen, [(1, ms(34)), (2, ms(40))]);
-    assert_eq!(fabric.take_flow(0).received_packets, 2, "the flow's end is the station's node");
+    assert_eq!(fabric.take_flow(0).unwrap().received_packets, 2, "the flow's end is the station's node");
     // A damaged packet is discarded there, as at a host.
     config.network.links[1].corrupt = 1.0;
     let unseen = Does(|_: Datagram, _: Option<usize>, _: &mut Net<'_, Datagram>| panic!("was shown"));
