@@ -20,13 +20,15 @@ mod tests;
 pub(crate) mod told;
 mod value;
 mod view;
+mod window;
 
 pub use domain::{Domain, Outside};
 pub use found::Metrics;
 pub use second::SETTLING_TOLERANCE;
 pub use value::{Distribution, Value};
 pub(crate) use value::{mbps, percent, ratio};
-pub use view::{View, Window};
+pub use view::View;
+pub use window::Window;
 
 use crate::bound::Bound;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@
 //! is left out.
 
 use super::value::{Value, mbps, percent, ratio};
-use super::view::{Sum, Window};
+use super::view::Sum;
+use super::window::Window;
 use super::{Domain, Flows, Formula, Level, Metric, Queue};
 use weir_base::Span;
 

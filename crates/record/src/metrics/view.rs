@@ -8,6 +8,7 @@
 use super::SETTLING_TOLERANCE;
 use super::told::{FlowCounter, PointState, QueueState};
 use super::value::mbps;
+use super::window::Window;
 use crate::info::{RunInfo, Sharing, WindowInfo};
 use crate::records::Records;
 use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
@@ -16,82 +17,6 @@ use weir_base::{Ecn, Histogram, Span, Time};
 
 /// The transport of groups whose traffic a command makes.
 const COMMAND: &str = "command";
-
-/// Length of the seconds of which means are taken.
-const SECOND: Span = Span::from_secs(1);
-
-/// A window of time, from `from` to `to`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
-    /// Its begin.
-    pub from: Time,
-    /// Its end.
-    pub to: Time,
-}
-
-impl Window {
-    /// Its length.
-    pub fn length(&self) -> Span {
-        self.to.since(self.from)
-    }
-
-    /// Whether a sample period that ended at `at`, or an instant at `at`, lies in the window.
-    pub fn holds(&self, at: Time) -> bool {
-        self.from < at && at <= self.to
-    }
-
-    /// The window of a run after this warm-up, on the boundaries of its sample periods.
-    fn after(warmup: Span, info: &RunInfo, bounds: &[Time]) -> Window {
-        let to = bounds.last().copied().unwrap_or(Time::ZERO + info.duration);
-        let from = first_from(Time::ZERO + warmup, bounds).unwrap_or(to);
-        Window { from, to }
-    }
-
-    /// The sample periods that lie wholly between two times from the start of the run.
-    fn between(from: Span, to: Span, bounds: &[Time]) -> Window {
-        let to = last_until(Time::ZERO + to, bounds).unwrap_or(Time::ZERO);
-        let from = first_from(Time::ZERO + from, bounds).unwrap_or(to).min(to);
-        Window { from, to }
-    }
-
-    /// The whole seconds of the window, from its begin, each in whole sample periods: a second holds the periods that end in it.
-    /// If a second is no multiple of the period, some seconds are a period longer or shorter, or empty.
-    pub(super) fn seconds(&self, bounds: &[Time]) -> Vec<Window> {
-        let whole = self.length().as_nanos() / SECOND.as_nanos();
-        let edge = |second: u64| {
-            let at = self.from + SECOND * second;
-            last_until(at, bounds).unwrap_or(self.from).max(self.from)
-        };
-        (0..whole).map(|second| Window { from: edge(second), to: edge(second + 1) }).collect()
-    }
-
-    /// Index of the second of the window in which a period that ended at `at`, or an instant at `at`, lies.
-    pub(super) fn second(&self, at: Time) -> usize {
-        (at.since(self.from).as_nanos().saturating_sub(1) / SECOND.as_nanos()) as usize
-    }
-
-    /// The ends of all sample periods, and the start of the run, ascending.
-    fn bounds(records: &Records) -> Vec<Time> {
-        let links = records.links.iter().map(|sample| sample.at);
-        let mut bounds = vec![Time::ZERO];
-        bounds.extend(links.chain(records.flows.iter().map(|sample| sample.at)));
-        // Records are in the order of time, so that nearly all are of the same period as the one before.
-        bounds.dedup();
-        bounds.sort();
-        bounds.dedup();
-        bounds
-    }
-}
-
-/// The first of ascending bounds that is not before a time.
-fn first_from(at: Time, bounds: &[Time]) -> Option<Time> {
-    bounds.get(bounds.partition_point(|bound| *bound < at)).copied()
-}
-
-/// The last of ascending bounds that is not after a time.
-fn last_until(at: Time, bounds: &[Time]) -> Option<Time> {
-    bounds[..bounds.partition_point(|bound| *bound <= at)].last().copied()
-}
 
 /// A run's records within a window, added up.
 #[derive(Debug)]
@@ -176,7 +101,8 @@ pub(super) struct FlowView {
     /// For each second of the window in which data reached its receiving host: the second's index, and the IP bytes. Empty
     /// unless flows are coordinated: other metrics do not use it.
     pub(super) received: Vec<(usize, u64)>,
-    /// For each sample period of the window in which its application read: the period's begin and end, and the bytes.
+    /// For each sample period of the window in which its application read: the period's begin and end, and the bytes. Empty
+    /// unless the window is a named part: other metrics do not use it.
     pub(super) periods: Vec<(Time, Time, u64)>,
     /// Bytes that its application read in the whole run.
     pub(super) read_in_all: u64,
@@ -292,25 +218,31 @@ impl<'a> View<'a> {
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
         let window = Window::after(warmup, info, &bounds);
-        View { warmup, ..View::of(window, &bounds, SETTLING_TOLERANCE, info, records) }
+        View { warmup, ..View::of(window, &bounds, None, info, records) }
     }
 
     /// A named part of the run.
     pub fn within(part: &WindowInfo, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
         let window = Window::between(part.from, part.to, &bounds);
-        View { is_part: true, ..View::of(window, &bounds, part.tolerance, info, records) }
+        View::of(window, &bounds, Some(part), info, records)
     }
 
-    fn of(window: Window, bounds: &[Time], tolerance: f64, info: &'a RunInfo, records: &Records) -> View<'a> {
+    fn of(
+        window: Window,
+        bounds: &[Time],
+        part: Option<&WindowInfo>,
+        info: &'a RunInfo,
+        records: &Records,
+    ) -> View<'a> {
         let seconds = window.seconds(bounds);
         let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
             info,
             warmup: Span::ZERO,
             window,
-            is_part: false,
-            tolerance,
+            is_part: part.is_some(),
+            tolerance: part.map_or(SETTLING_TOLERANCE, |part| part.tolerance),
             links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
             points: vec![Default::default(); info.stations.len()],
@@ -379,7 +311,7 @@ impl<'a> View<'a> {
             if self.window.holds(sample.at) {
                 flow.sum.merge(sample);
                 self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
-                if sample.read_bytes > 0 {
+                if self.is_part && sample.read_bytes > 0 {
                     flow.periods.push((begin, sample.at, sample.read_bytes));
                 }
                 let second = self.window.second(sample.at);
