@@ -444,14 +444,11 @@ fn write_column(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), Pa
 }
 
 /// The values that exist.
-fn present<T: Copy + Default>(values: &[Option<T>]) -> Vec<T> {
-    // Each is written without a branch, and a later one replaces the default of one that does not exist.
-    let (mut present, mut count) = (vec![T::default(); values.len()], 0);
-    for value in values {
-        present[count] = value.unwrap_or_default();
-        count += usize::from(value.is_some());
+fn present<T: Copy>(values: &[Option<T>]) -> Vec<T> {
+    let mut present = Vec::with_capacity(values.len());
+    for value in values.iter().flatten() {
+        present.push(*value);
     }
-    present.truncate(count);
     present
 }
 

@@ -119,8 +119,16 @@ impl FromIterator<(&'static str, Value)> for Metrics {
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.values.len()))?;
-        for (name, value) in self.iter() {
-            map.serialize_entry(name, &value)?;
+        for (name, short) in &self.values {
+            // As a `Value`, without making one of each.
+            match short {
+                Short::Undefined => map.serialize_entry(name.text(), &()),
+                Short::Count(count) => map.serialize_entry(name.text(), count),
+                Short::Number(number) => map.serialize_entry(name.text(), number),
+                Short::Distribution(place) => {
+                    map.serialize_entry(name.text(), &self.distributions[*place as usize])
+                }
+            }?;
         }
         map.end()
     }
