@@ -37,13 +37,20 @@ impl Clock {
     }
 
     /// The clock's value in ticks, which wraps at 32 bits.
-    #[inline]
+    #[inline(always)]
     pub fn ticks(&self, now: Time) -> u32 {
-        let offset = self.offset.unwrap_or_default();
         // Nearly every clock has these values, and division by a constant is fast.
         if self.skew_ppm == 0 && self.tick == MILLISECOND {
+            let offset = self.offset.unwrap_or_default();
             return ((now.as_nanos() + offset.as_nanos()) / MILLISECOND.as_nanos() + 1) as u32;
         }
+        self.ticks_of_any(now)
+    }
+
+    /// The value of a clock with any skew and any tick.
+    #[inline(never)]
+    fn ticks_of_any(&self, now: Time) -> u32 {
+        let offset = self.offset.unwrap_or_default();
         let nanos = i128::from(now.as_nanos());
         let shown = nanos + nanos * i128::from(self.skew_ppm) / 1_000_000 + i128::from(offset.as_nanos());
         (shown / i128::from(self.tick.as_nanos().max(1)) + 1) as u32

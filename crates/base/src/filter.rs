@@ -40,7 +40,21 @@ struct Windowed<T> {
 }
 
 impl<T: Copy> Windowed<T> {
+    #[inline(always)]
     fn update(&mut self, window: Span, at: Time, value: T, better: impl Fn(T, T) -> bool) -> T {
+        // In nearly all cases the value is worse than all three, and the best is from the last quarter of the window.
+        if let Some([best, _, third]) = &self.best
+            && !better(value, third.value)
+            && at.since(best.at) <= window / 4
+        {
+            return best.value;
+        }
+        self.replace(window, at, value, better)
+    }
+
+    /// Takes a value that may replace one of the best.
+    #[inline(never)]
+    fn replace(&mut self, window: Span, at: Time, value: T, better: impl Fn(T, T) -> bool) -> T {
         let new = Best { at, value };
         let Some(best) = &mut self.best else {
             self.best = Some([new; 3]);

@@ -258,6 +258,7 @@ impl crate::windowed::Windowed for Cubic {
         &mut self.window
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         self.sample(ack);
         self.hystart.after_ack(ack);

@@ -65,20 +65,12 @@ pub struct Delivered {
 pub struct Ack {
     /// When the acknowledgement arrived.
     pub now: Time,
-    /// Bytes newly acknowledged cumulatively.
-    pub acked: Bytes,
-    /// Bytes newly acknowledged selectively.
-    pub sacked: Bytes,
     /// Segments newly delivered, cumulatively or selectively (Linux `acked_sacked`).
     pub delivered_segments: u32,
-    /// Segments that left the retransmission queue (Linux `pkts_acked`).
-    pub acked_segments: u32,
     /// Round-trip time of the newest segment that was not retransmitted; `None` if no such segment was delivered.
     pub rtt: Option<RttSample>,
     /// Smoothed RTT after this sample (RFC 6298); `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Smallest RTT that the transport has measured (Linux `tcp_min_rtt`).
-    pub min_rtt: Option<Span>,
     /// Timestamps of the acknowledgement (RFC 7323); `None` without the option.
     pub timestamps: Option<Timestamps>,
     /// Delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation; Linux `tcp_rate.c`), if there is one.

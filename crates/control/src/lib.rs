@@ -147,6 +147,11 @@ pub trait Controller: Send {
     fn keeps_queues_short(&self) -> bool {
         false
     }
+    /// Takes an acknowledgement by [`Controller::on_ack`] and returns the [decision](Controller::decision) after it.
+    fn respond(&mut self, ack: &Ack, random: &mut Random) -> Decision {
+        self.on_ack(ack, random);
+        self.decision()
+    }
     /// All decisions that the transport reads after a call that may have changed them.
     fn decision(&self) -> Decision {
         Decision {

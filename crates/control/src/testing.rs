@@ -28,13 +28,9 @@ pub(crate) fn ms(millis: u64) -> Time {
 pub(crate) fn ack(now: Time, segments: u32) -> Ack {
     Ack {
         now,
-        acked: Bytes::new(u64::from(segments) * MSS.get()),
-        sacked: Bytes::ZERO,
         delivered_segments: segments,
-        acked_segments: segments,
         rtt: None,
         srtt: None,
-        min_rtt: None,
         timestamps: None,
         rate: None,
         delivered: 0,
@@ -56,12 +52,7 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
 
 /// An acknowledgement as of [`ack`], with an RTT sample.
 pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
-    Ack {
-        rtt: Some(RttSample { rtt, delayed: false }),
-        srtt: Some(rtt),
-        min_rtt: Some(rtt),
-        ..ack(now, segments)
-    }
+    Ack { rtt: Some(RttSample { rtt, delayed: false }), srtt: Some(rtt), ..ack(now, segments) }
 }
 
 /// Offset of the clocks of a path's ends, in milliseconds.
@@ -190,7 +181,6 @@ pub(crate) struct Path {
     link_free: Time,
     next_send: Time,
     srtt: Option<Span>,
-    min_rtt: Option<Span>,
     delivered_at: Time,
     /// When the newest delivered segment was sent.
     first_sent: Time,
@@ -225,7 +215,6 @@ impl Path {
             link_free: Time::ZERO,
             next_send: Time::ZERO,
             srtt: None,
-            min_rtt: None,
             delivered_at: Time::ZERO,
             first_sent: Time::ZERO,
             round_end: 0,
@@ -392,7 +381,6 @@ impl Path {
     fn make_ack(&mut self, flight: &Flight, losses: u32, in_flight_before: Bytes, acknowledged: u64) -> Ack {
         let rtt = self.now.since(flight.sent);
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         self.delivered += 1;
         self.delivered_at = self.now;
         self.first_sent = flight.sent;
@@ -403,7 +391,6 @@ impl Path {
         Ack {
             rtt: Some(RttSample { rtt, delayed: false }),
             srtt: self.srtt,
-            min_rtt: self.min_rtt,
             rate: Some(RateSample {
                 delivered: (self.delivered - flight.prior_delivered) as u32,
                 interval: self.now.since(flight.prior_delivered_at).max(flight.sent.since(flight.first_sent)),

@@ -75,6 +75,7 @@ pub(crate) trait Windowed: Send {
 }
 
 impl<W: Windowed> Controller for W {
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, random: &mut Random) {
         Windowed::on_ack(self, ack, random);
     }

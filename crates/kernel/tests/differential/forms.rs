@@ -247,13 +247,9 @@ impl Forms {
         });
         let ack = Ack {
             now: self.time(),
-            acked: Bytes::new(u64::from(seen.segments) * mss),
-            sacked: Bytes::ZERO,
             delivered_segments: seen.segments,
-            acked_segments: seen.acked_segments,
             rtt: seen.rtt.map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: false }),
             srtt: seen.srtt.map(Span::from_micros),
-            min_rtt: None,
             timestamps,
             rate: None,
             delivered: self.delivered,
@@ -293,7 +289,7 @@ impl Forms {
             self.rust.on_delivered(&Delivered {
                 now: ack.now,
                 segments: ack.delivered_segments,
-                acked_segments: ack.acked_segments,
+                acked_segments: seen.acked_segments,
                 sacked_out: seen.sacked_out,
                 timestamps: ack.timestamps,
                 ce_packets: ack.ce_packets,

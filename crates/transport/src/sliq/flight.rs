@@ -376,13 +376,9 @@ impl Flight {
         }
         Ack {
             now,
-            acked: Bytes::new(news.bytes),
-            sacked: Bytes::ZERO,
             delivered_segments: news.packets,
-            acked_segments: news.packets,
             rtt,
             srtt: known.srtt,
-            min_rtt: known.min_rtt,
             timestamps: None,
             rate,
             delivered: self.delivered,

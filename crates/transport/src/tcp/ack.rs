@@ -1,13 +1,13 @@
 //! The processing of an acknowledgement: RFC 9293, RFC 2018 and RFC 2883 in the order of Linux `tcp_ack`. First the outstanding
 //! segments (SACK, then the cumulative number), then RTT, RACK, the states of recovery, the rate sample, and last the controller.
 
+mod clean;
+mod predicted;
 mod sack;
 
 use super::accecn::{AccEcnFeedback, Delivered};
 use super::rate::Sampling;
-use super::scoreboard::{EVER_RETRANS, LOST, SACKED};
-use super::sender::{Pending, Rexmit, Sender, instant, micros};
-use super::undo::before;
+use super::sender::{Pending, Rexmit, Sender, micros};
 use weir_base::{Bytes, Span, Time};
 use weir_control::{Ack, Phase, Recovery, RttSample, Signal, Timestamps};
 
@@ -75,7 +75,6 @@ struct Tally {
     sacked_sent: Option<(u64, u64)>,
     /// Sending times of the first and last newly acknowledged original.
     acked_sent: Option<(u64, u64)>,
-    sacked_bytes: u64,
     acked_segments: u32,
     rtt: Option<u64>,
 }
@@ -94,8 +93,30 @@ fn widen(range: &mut Option<(u64, u64)>, at: u64) {
     *range = Some((range.map_or(at, |(first, _)| first), at));
 }
 
+/// The sender before an acknowledgement, with which its state after it is compared.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    una: u64,
+    in_flight: u32,
+    /// Segments delivered, and segments marked lost, so far.
+    delivered: u64,
+    lost: u64,
+}
+
+/// The fields of an acknowledgement that are passed to the controller.
+#[derive(Debug, Clone, Copy)]
+struct Report {
+    timestamps: Option<Timestamps>,
+    /// Newly marked packets, and their bytes.
+    ce_packets: u32,
+    ce_bytes: Bytes,
+    /// Whether it only advances the cumulative number.
+    predicted: bool,
+}
+
 impl Sender {
     /// Takes an acknowledgement.
+    #[inline(never)]
     pub(crate) fn on_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
         self.batch.end();
         if arrival.ack > self.next || arrival.ack + u64::from(self.max_window) < self.una {
@@ -109,16 +130,16 @@ impl Sender {
             self.window_opened();
             return;
         }
+        self.idle = false;
         let mut effects = Effects { echoed: arrival.tsecr, ..Effects::default() };
         let mut tally = Tally::default();
-        let (prior_una, prior_out) = (self.una, self.board.out());
-        let (prior_delivered, prior_lost) = (self.delivery.delivered, self.board.total_lost);
-        let in_flight_before = self.board.in_flight();
-        if arrival.ack < prior_una {
-            self.on_old_ack(arrival, prior_una, &mut effects, &mut tally, now);
+        let before = self.before();
+        let prior_out = self.board.out();
+        if arrival.ack < before.una {
+            self.on_old_ack(arrival, before.una, &mut effects, &mut tally, now);
             return;
         }
-        if arrival.ack > prior_una {
+        if arrival.ack > before.una {
             effects.una_advanced = true;
             self.expirations = 0;
         }
@@ -128,7 +149,7 @@ impl Sender {
         effects.has_data = arrival.has_data;
         effects.window_updated = self.update_window(arrival);
         if !arrival.sack.is_empty() {
-            self.take_sack(arrival, prior_una, &mut effects, &mut tally, now);
+            self.take_sack(arrival, before.una, &mut effects, &mut tally, now);
         }
         effects.ece = arrival.ece && self.ecn.echoes;
         self.window_probes = 0;
@@ -137,83 +158,101 @@ impl Sender {
             self.window_opened();
             return;
         }
-        self.clean_queue(prior_una, prior_highest, &mut effects, &mut tally, now);
-        let newly = (self.delivery.delivered - prior_delivered) as u32;
-        let counted = self.count_marks(arrival, newly);
-        effects.ece |= counted.is_some_and(|(packets, _)| packets > 0);
-        let (ce_packets, ce_bytes) = match counted {
-            Some((packets, bytes)) => {
-                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
-                (packets + held_packets, bytes + held_bytes)
-            }
-            None if effects.ece => (newly, self.bytes(newly)),
-            None => (0, Bytes::ZERO),
-        };
+        self.clean_queue(before.una, prior_highest, &mut effects, &mut tally, now);
+        let (ce_packets, ce_bytes) = self.take_marks(arrival, &before, &mut effects);
+        let report = Report { timestamps: self.timestamps_of(arrival, now), ce_packets, ce_bytes, predicted };
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
-        if self.wants_delivered {
-            self.controller.on_delivered(&weir_control::Delivered {
-                now,
-                segments: newly,
-                acked_segments: tally.acked_segments,
-                sacked_out: self.board.sacked,
-                ce_packets,
-                rtt: tally.rtt_sample(&effects),
-                timestamps: self.timestamps_of(arrival, now),
-                next_sequence: self.next,
-                acknowledged: self.una,
-                phase: self.phase,
-                predicted,
-            });
-        }
+        self.tell_delivered(&before, &effects, &tally, &report, now);
         if self.probe_end != 0 {
             self.on_probe_ack(arrival.ack, &effects, now);
         }
         let mut rexmit = Rexmit::Nothing;
         if !effects.not_duplicate() || effects.alert() || self.phase != Phase::Open {
-            rexmit = self.alert(prior_una, &mut effects, now);
+            rexmit = self.alert(before.una, &mut effects, now);
         }
+        self.conclude(&before, &effects, &tally, &report, now);
+        if rexmit != Rexmit::Nothing {
+            self.rexmit = rexmit;
+        }
+    }
+
+    fn before(&self) -> Before {
+        Before {
+            una: self.una,
+            in_flight: self.board.in_flight(),
+            delivered: self.delivery.delivered,
+            lost: self.board.total_lost,
+        }
+    }
+
+    /// Tells the controller of the delivery, if it asks for that.
+    #[inline(always)]
+    fn tell_delivered(
+        &mut self,
+        before: &Before,
+        effects: &Effects,
+        tally: &Tally,
+        report: &Report,
+        now: Time,
+    ) {
+        if !self.wants_delivered {
+            return;
+        }
+        self.controller.on_delivered(&weir_control::Delivered {
+            now,
+            segments: (self.delivery.delivered - before.delivered) as u32,
+            acked_segments: tally.acked_segments,
+            sacked_out: self.board.sacked,
+            ce_packets: report.ce_packets,
+            rtt: tally.rtt_sample(effects),
+            timestamps: report.timestamps,
+            next_sequence: self.next,
+            acknowledged: self.una,
+            phase: self.phase,
+            predicted: report.predicted,
+        });
+    }
+
+    /// Ends the processing of an acknowledgement whose effects are known: timer, rate sample, and the controller's response.
+    #[inline(always)]
+    fn conclude(&mut self, before: &Before, effects: &Effects, tally: &Tally, report: &Report, now: Time) {
         if effects.set_timer {
             self.set_timer_soon(now);
         }
-        let losses = (self.board.total_lost - prior_lost) as u32;
+        let newly = (self.delivery.delivered - before.delivered) as u32;
+        let losses = (self.board.total_lost - before.lost) as u32;
         let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
-        self.counters.marked += u64::from(ce_packets);
+        self.counters.marked += u64::from(report.ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
             self.round_end = self.next;
         }
         let ack = Ack {
             now,
-            acked: Bytes::new(self.una - prior_una),
-            sacked: Bytes::new(tally.sacked_bytes),
             delivered_segments: newly,
-            acked_segments: tally.acked_segments,
-            rtt: tally.rtt_sample(&effects),
+            rtt: tally.rtt_sample(effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
-            min_rtt: self.min_rtt.value().map(Span::from_micros),
-            timestamps: self.timestamps_of(arrival, now),
+            timestamps: report.timestamps,
             rate,
             delivered: self.delivery.delivered,
             lost_segments: losses,
             lost: self.board.total_lost,
             departure: self.pacer.ready_at().max(now),
-            ce_packets,
-            ce_bytes,
-            in_flight_before: self.bytes(in_flight_before),
+            ce_packets: report.ce_packets,
+            ce_bytes: report.ce_bytes,
+            in_flight_before: self.bytes(before.in_flight),
             in_flight: self.bytes(self.board.in_flight()),
             next_sequence: self.next,
             acknowledged: self.una,
             round_start,
             cwnd_limited: self.cwnd_limited(),
-            may_grow: !self.reducing() && self.may_raise(&effects),
+            may_grow: !self.reducing() && self.may_raise(effects),
             phase: self.phase,
         };
-        self.control(&ack, &effects, losses);
-        if rexmit != Rexmit::Nothing {
-            self.rexmit = rexmit;
-        }
+        self.control(&ack, effects.una_advanced);
     }
 
+    #[inline(always)]
     fn timestamps_of(&self, arrival: &Arrival<'_>, now: Time) -> Option<Timestamps> {
         (arrival.tsecr != 0).then(|| Timestamps {
             peer_ticks: arrival.tsval,
@@ -242,18 +281,34 @@ impl Sender {
         packets > 0
     }
 
+    /// The packets and bytes that an acknowledgement newly reports as marked: by Accurate ECN, with those that were held, or all that it
+    /// delivers if it has ECE.
+    fn take_marks(&mut self, arrival: &Arrival<'_>, before: &Before, effects: &mut Effects) -> (u32, Bytes) {
+        let newly = (self.delivery.delivered - before.delivered) as u32;
+        match self.count_marks(arrival, newly) {
+            Some((packets, bytes)) => {
+                effects.ece |= packets > 0;
+                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
+                (packets + held_packets, bytes + held_bytes)
+            }
+            None if effects.ece => (newly, self.bytes(newly)),
+            None => (0, Bytes::ZERO),
+        }
+    }
+
     /// Updates window and pacing rate (`tcp_cong_control`).
-    fn control(&mut self, ack: &Ack, effects: &Effects, losses: u32) {
+    #[inline(always)]
+    fn control(&mut self, ack: &Ack, una_advanced: bool) {
         if self.reducing() && !self.own_recovery {
             self.prr.on_ack(
                 ack.delivered_segments,
                 self.controller_cwnd(),
                 self.board.in_flight(),
-                effects.una_advanced && losses == 0,
+                una_advanced && ack.lost_segments == 0,
             );
         }
-        self.controller.on_ack(ack, &mut self.random);
-        let mut decision = self.read_window();
+        let mut decision = self.controller.respond(ack, &mut self.random);
+        self.follow(&decision);
         if self.own_recovery {
             // A controller may hand recovery back to the transport.
             self.own_recovery = self.controller.recovery() == Recovery::Own;
@@ -326,153 +381,8 @@ impl Sender {
         newer
     }
 
-    /// Removes the cumulatively acknowledged segments and samples the RTT (`tcp_clean_rtx_queue`).
-    fn clean_queue(
-        &mut self,
-        prior_una: u64,
-        prior_highest: u64,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        let prior_sacked = self.board.sacked;
-        let low = if self.board.is_plain() {
-            self.clean_plain(effects, tally, now)
-        } else {
-            self.clean_marked(effects, tally, now)
-        };
-        self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
-        if !self.sack {
-            if effects.data_acked {
-                self.remove_duplicates(tally.acked_segments);
-            }
-            // Without SACK it is unknown which segments arrived before the retransmission.
-            effects.original_delivered &= !effects.retransmission_acked;
-        } else if effects.data_acked
-            && let Some(low) = low
-            && low < prior_highest
-        {
-            let highest = self.highest_sacked();
-            self.rack.saw_reordering(low, highest, u64::from(self.mss));
-        }
-    }
-
-    /// Removes segments of a board without marks, for which the first and the last segment suffice. Returns the start of the first;
-    /// `None` if there are none.
-    #[inline]
-    fn clean_plain(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
-        let (first, mut last, count) = self.board.pop_through(self.una)?;
-        tally.acked_sent = Some((first.sent_at, last.sent_at));
-        tally.acked_segments += count;
-        effects.data_acked = true;
-        effects.original_delivered |= first.end() <= self.high_seq;
-        if self.sack {
-            self.delivery.delivered += u64::from(count);
-            self.rack.advance(micros(now), self.least_rtt(), false, last.sent_at, last.end());
-        }
-        self.delivery.on_delivered(&mut tally.sampling, &mut last);
-        Some(first.start)
-    }
-
-    /// Removes segments one by one, by their marks. Returns the start of the first segment that is newly delivered and was never
-    /// retransmitted; `None` if there is none.
-    #[inline(never)]
-    fn clean_marked(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
-        let mut low = None;
-        while let Some(head) = self.board.head() {
-            if head.end() > self.una {
-                break;
-            }
-            let number = self.board.first();
-            if !head.has(SACKED) {
-                self.deliver_head(number, effects, tally, now);
-                if !self.board.get(number).has(EVER_RETRANS) && low.is_none() {
-                    low = Some(self.board.get(number).start);
-                }
-            } else if head.has(EVER_RETRANS) {
-                effects.retransmission_acked = true;
-            }
-            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
-            self.board.pop();
-            tally.acked_segments += 1;
-            effects.data_acked = true;
-        }
-        low
-    }
-
-    /// The oldest segment is delivered by the cumulative number.
-    fn deliver_head(&mut self, number: u64, effects: &mut Effects, tally: &mut Tally, now: Time) {
-        let head = *self.board.get(number);
-        let resent = head.has(EVER_RETRANS);
-        if resent {
-            effects.retransmission_acked = true;
-        } else {
-            widen(&mut tally.acked_sent, head.sent_at);
-            effects.original_delivered |= head.end() <= self.high_seq;
-        }
-        if !self.sack {
-            return;
-        }
-        self.delivery.delivered += 1;
-        let spurious = resent && before(effects.echoed, self.clock.ticks(instant(head.sent_at)));
-        if !spurious {
-            self.rack.advance(micros(now), self.least_rtt(), resent, head.sent_at, head.end());
-        }
-        debug_assert!(!head.has(LOST) || self.board.lost > 0);
-    }
-
-    /// Samples the RTT (`tcp_ack_update_rtt`), and decides whether the timer is set anew.
-    fn sample_rtt(
-        &mut self,
-        prior_una: u64,
-        prior_sacked: u32,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        let at = micros(now);
-        let (mut sample, mut newest) = (None, None);
-        if let Some((first, last)) = tally.acked_sent
-            && !effects.retransmission_acked
-        {
-            sample = Some(at - first);
-            newest = Some(at - last);
-            effects.maybe_delayed = tally.acked_segments == 1
-                && prior_sacked == 0
-                && self.una - prior_una < u64::from(self.mss)
-                && tally.sampling.prior_delivered + 1 == self.delivery.delivered
-                && !effects.alert();
-        }
-        let mut by_sack = None;
-        if let Some((first, last)) = tally.sacked_sent {
-            by_sack = Some(at - first);
-            newest = Some(at - last);
-        }
-        sample = sample.or(by_sack);
-        if sample.is_none() && effects.echoed != 0 && effects.data_acked {
-            let since = self.clock.since(effects.echoed, now);
-            if let Some(since) = since {
-                sample = Some(since.max(self.clock.tick).as_micros());
-                newest = sample;
-            }
-        }
-        tally.rtt = newest;
-        if let (Some(sample), Some(newest)) = (sample, newest) {
-            if !(effects.maybe_delayed && newest > self.least_rtt()) {
-                self.sample_min_rtt(now, newest);
-            }
-            self.rtt.sample(sample, self.una, self.next);
-        }
-        let head_sent = self.board.head().map(|head| head.sent_at);
-        if effects.data_acked {
-            effects.set_timer = true;
-        } else if let (Some(sent_at), Some(rtt)) = (head_sent, by_sack) {
-            // Only for data sent after the head; otherwise the timeout could be delayed without end.
-            effects.set_timer = rtt > at.saturating_sub(sent_at);
-        }
-    }
-
     /// Stops the zero-window probe if the window has opened (`tcp_ack_probe`).
+    #[inline(always)]
     fn window_opened(&mut self) {
         if self.pending == Pending::ZeroWindow && self.next_fits() {
             self.pending = Pending::Nothing;

@@ -1,9 +1,9 @@
 //! Batches: full segments of new data that leave one after the other in answer to one event, as far as the windows allow.
-//! The first segment passes all checks; the next ones differ only in their position, so only room and data are checked again.
-//! A batch needs a state in which nothing happens between two segments: the open phase, without pacing and with a window of at
-//! least one segment.
+//! The conditions are checked when a batch begins. Its segments differ only in their position, so only room and data are checked again.
+//! A batch needs a state in which nothing happens between two segments: the open phase with data in flight, without pacing and with a
+//! window of at least one segment.
 
-/// The segments that may follow the new segment that has just left.
+/// The segments of new data that may leave.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Batch {
     /// Segments for which the congestion window has room.
@@ -27,6 +27,12 @@ impl Batch {
     #[inline(always)]
     pub(crate) fn begin(&mut self, room: u32, end: u64) {
         *self = Batch { room, end };
+    }
+
+    /// Whether another segment may follow.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.end > 0 && self.room > 0
     }
 
     /// Ends the batch.

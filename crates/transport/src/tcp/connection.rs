@@ -110,7 +110,7 @@ impl Connection {
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
         self.now = now;
-        if self.on_next_data(segment, ecn, now) {
+        if self.on_next_data(segment, ecn, now) || (segment.len == 0 && self.on_next_ack(segment, now)) {
             return;
         }
         if segment.flags.has(Flags::SYN) {
@@ -222,7 +222,6 @@ impl Connection {
         if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
             self.receiver.recent = segment.tsval;
         }
-        sender.on_window(seq, segment.window);
         let data = Data {
             start: seq,
             len: u64::from(segment.len),
@@ -233,6 +232,40 @@ impl Connection {
             echo: segment.tsecr,
         };
         self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        sender.on_window(seq, segment.window);
+        true
+    }
+
+    /// Takes a segment of the second most frequent kind and returns whether it is one: an acknowledgement of new data, without data,
+    /// special flags or options, that the sender [predicts](Sender::predicts).
+    #[inline(never)]
+    fn on_next_ack(&mut self, segment: &Segment, now: Time) -> bool {
+        let Some(sender) = self.sender.as_deref_mut() else { return false };
+        let seq = self.receiver.next;
+        let plain = segment.flags == Flags::ACK
+            && segment.seq == wire(seq, self.peer_sequence)
+            && segment.sack.is_empty()
+            && self.agreed.is_none();
+        let Some(ack) = position(segment.ack, self.config.initial_sequence, sender.una) else { return false };
+        if !plain || !sender.predicts(ack) {
+            return false;
+        }
+        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
+            self.receiver.recent = segment.tsval;
+        }
+        let arrival = Arrival {
+            ack,
+            seq,
+            window: segment.window,
+            has_data: false,
+            ece: false,
+            told: None,
+            tsval: segment.tsval,
+            tsecr: segment.tsecr,
+            sack: &[],
+        };
+        sender.on_predicted_ack(&arrival, now);
+        sender.check_space(now);
         true
     }
 
@@ -276,12 +309,15 @@ impl Connection {
             return self.transmit_first(segment, now);
         }
         let sender = self.sender.as_deref_mut()?;
-        match sender.next_in_batch(now) {
-            Next::Segment(outgoing) => return Some(self.put_next_on_wire(outgoing, segment, now)),
-            Next::Full => sender.end_burst(now),
-            Next::Over => {
-                if let Some(outgoing) = sender.poll(now) {
-                    return Some(self.put_on_wire(outgoing, segment, now));
+        // As at the receiving end of a flow.
+        if !sender.idle {
+            match sender.next_in_batch(now) {
+                Next::Segment(outgoing) => return Some(self.put_next_on_wire(outgoing, segment, now)),
+                Next::Full => sender.end_burst(now),
+                Next::Over => {
+                    if let Some(outgoing) = sender.poll(now) {
+                        return Some(self.put_on_wire(outgoing, segment, now));
+                    }
                 }
             }
         }
@@ -302,11 +338,8 @@ impl Connection {
     #[inline]
     pub fn is_quiet(&self) -> bool {
         let Some(sender) = self.sender.as_deref() else { return false };
-        !self.receiver.ack_due
-            && !self.goes_first()
-            && sender.board.out() == 0
-            && sender.at_rest()
-            && sender.delivery.is_limited_by_application(0)
+        debug_assert!(!sender.idle || sender.would_stay_idle());
+        sender.idle && !self.receiver.ack_due && !self.goes_first()
     }
 
     /// The host's queue accepts no packet now. Returns whether data that would leave now stays unsent for this reason. Segments of
@@ -331,7 +364,10 @@ impl Connection {
     /// The data that the application has written.
     fn written(&mut self) -> &mut Written {
         match self.sender.as_deref_mut() {
-            Some(sender) => &mut sender.written,
+            Some(sender) => {
+                sender.idle = false;
+                &mut sender.written
+            }
             None => &mut self.handshake.written,
         }
     }
@@ -412,6 +448,9 @@ impl Sender {
     /// When the pacer, or a window below one segment, allows the next segment; [`Time::NEVER`] if it holds none back.
     #[inline]
     fn pacing_deadline(&self, now: Time) -> Time {
+        if !self.pacer.is_enforced() && !self.is_sub_mss() {
+            return Time::NEVER;
+        }
         let ready = self.new_data_ready_at();
         if ready <= now || self.forced != Forced::Nothing { Time::NEVER } else { self.held_until(ready) }
     }

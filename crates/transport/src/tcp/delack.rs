@@ -30,7 +30,8 @@ pub(crate) struct Check {
     pub(crate) gaps: bool,
     /// Smoothed RTT in microseconds; `None` before the first sample.
     pub(crate) rtt: Option<u64>,
-    /// Eight times the smaller of `rtt` and the RTT measured by the receiver, in microseconds; 0 before the first sample.
+    /// Eight times the smaller of `rtt` and the RTT measured by the receiver, in microseconds; 0 before the first sample, and without
+    /// gaps.
     pub(crate) least_rtt8: u64,
 }
 
@@ -101,19 +102,19 @@ impl DelayedAck {
             self.quicken(window, MAX_QUICK);
             self.ato = MIN;
         } else {
-            self.adapt(window, rto, now);
+            // With so small a gap, the gap in jiffies is at most half of the shortest delay: no division is needed.
+            if now.since(self.last_data) < Span::from_micros(MIN / 2) {
+                self.ato = self.ato / 2 + MIN / 2;
+            } else {
+                self.adapt(window, rto, now);
+            }
         }
         self.last_data = now;
     }
 
     /// Adapts the delay to the gap since the last data.
-    #[inline]
+    #[inline(never)]
     fn adapt(&mut self, window: u64, rto: u64, now: Time) {
-        // With so small a gap, the gap in jiffies is at most half of the shortest delay: no division is needed.
-        if now.since(self.last_data) < Span::from_micros(MIN / 2) {
-            self.ato = self.ato / 2 + MIN / 2;
-            return;
-        }
         let jiffy = jiffies::JIFFY.as_nanos();
         let gap = (now.as_nanos() / jiffy - self.last_data.as_nanos() / jiffy) * (jiffy / 1_000);
         if gap <= MIN / 2 {
@@ -162,6 +163,7 @@ impl DelayedAck {
     }
 
     /// Whether an acknowledgement that is not [due](DelayedAck::is_due) must leave now; otherwise sets a timer.
+    #[inline(always)]
     pub(crate) fn check(&mut self, check: Check, now: Time) -> bool {
         if !self.scheduled {
             return false;
@@ -188,6 +190,7 @@ impl DelayedAck {
     }
 
     /// Compresses a duplicate acknowledgement if that is allowed, and returns whether it did.
+    #[inline(never)]
     fn compress_one(&mut self, check: Check, now: Time) -> bool {
         if !self.compress || self.compressed >= MOST_COMPRESSED {
             return false;
@@ -220,6 +223,7 @@ impl DelayedAck {
     }
 
     /// `tcp_send_delayed_ack`. Returns whether the running timer is so close that the acknowledgement leaves now.
+    #[inline(always)]
     fn delay(&mut self, rtt: Option<u64>, now: Time) -> bool {
         let mut wait = self.ato;
         if wait > MIN {

@@ -14,24 +14,38 @@ const COARSER_SHIFT: u32 = 3;
 /// Levels beyond the first.
 const LEVELS: u32 = 8;
 
-/// Whole jiffies, rounded up (`usecs_to_jiffies`), as microseconds.
+/// Whole jiffies, rounded up (`usecs_to_jiffies`). The sum cannot overflow, since no timer is that long; so no remainder is needed.
+#[inline]
+fn jiffies_of(micros: u64) -> u64 {
+    const ROUND_UP: u64 = JIFFY.as_micros() - 1;
+    (micros + ROUND_UP) / JIFFY.as_micros()
+}
+
+/// Whole jiffies, rounded up, as microseconds.
+#[inline]
 pub(crate) fn round_up(micros: u64) -> u64 {
-    micros.div_ceil(JIFFY.as_micros()) * JIFFY.as_micros()
+    jiffies_of(micros) * JIFFY.as_micros()
 }
 
 /// When a timer of this length, set now, fires.
+#[inline]
 pub(crate) fn deadline(now: Time, micros: u64) -> Time {
-    let jiffies = micros.div_ceil(JIFFY.as_micros());
-    if jiffies < LEVEL {
-        return Time::from_nanos((now.as_nanos() / JIFFY.as_nanos() + jiffies + 1) * JIFFY.as_nanos());
-    }
+    let jiffies = jiffies_of(micros);
+    let expires = now.as_nanos() / JIFFY.as_nanos() + jiffies;
+    // Nearly all timers are on the first level, whose unit is a jiffy.
+    let fires = if jiffies < LEVEL { expires + 1 } else { on_coarser_level(expires, jiffies) };
+    Time::from_nanos(fires * JIFFY.as_nanos())
+}
+
+/// The jiffy in which a timer fires that expires in `expires`, after `jiffies`, and is on a level beyond the first.
+#[inline(never)]
+fn on_coarser_level(expires: u64, jiffies: u64) -> u64 {
     // A unit of the level is a power of two.
     let mut shift = 0;
     while jiffies >= LEVEL << shift && shift < LEVELS * COARSER_SHIFT {
         shift += COARSER_SHIFT;
     }
-    let expires = now.as_nanos() / JIFFY.as_nanos() + jiffies;
-    Time::from_nanos((((expires >> shift) + 1) << shift) * JIFFY.as_nanos())
+    ((expires >> shift) + 1) << shift
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Pacer {
     }
 
     /// Takes the controller's rate or, without one, derives Linux's from the window.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update(&mut self, given: Option<Rate>, window: Bytes, srtt8: u64, slow_start: bool) {
         self.enforced = self.always || given.is_some();
         if given.is_some() {

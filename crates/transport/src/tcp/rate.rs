@@ -65,6 +65,7 @@ impl Delivery {
     }
 
     /// Ends the acknowledgement (`tcp_rate_gen`). Returns its sample; `None` if it has none or the interval is below the RTT.
+    #[inline(always)]
     pub(crate) fn sample(
         &mut self,
         sampling: &Sampling,
@@ -89,8 +90,8 @@ impl Delivery {
             return None;
         }
         let (best, best_interval, _) = self.best;
-        let faster = u64::from(delivered) * best_interval >= u64::from(best) * interval;
-        if !sampling.app_limited || faster {
+        let is_faster = || u64::from(delivered) * best_interval >= u64::from(best) * interval;
+        if !sampling.app_limited || is_faster() {
             self.best = (delivered, interval, sampling.app_limited);
         }
         Some(RateSample {

@@ -107,13 +107,13 @@ impl Receiver {
             // The peer has reduced its window, perhaps to one segment, so this segment is acknowledged at once.
             self.acks.demand();
         }
-        if end_with_fin <= self.next {
+        if data.start < self.next && end_with_fin <= self.next {
             self.reassembly.note_duplicate(data.start, end_with_fin);
             self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
             self.ack_due = true;
             return;
         }
-        if data.start >= self.window.edge().max(self.next + 1) {
+        if data.start > self.next && data.start >= self.window.edge() {
             self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
             self.ack_due = true;
             return;
@@ -121,50 +121,55 @@ impl Receiver {
         if data.fin {
             self.fin.get_or_insert(end);
         }
-        if data.start > self.next {
-            self.see_codepoint(data.ecn);
-            self.reassembly.insert(data.start, end_with_fin);
-            self.held = self.reassembly.held();
-            self.acks.schedule();
-            // Without SACK the window stays: an acknowledgement with another one is no duplicate (`tcp_data_queue_ofo`).
-            if self.sack && self.window.open(data.len, self.held, false) {
-                self.acks.tell_opening();
-            }
-            self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
+        let gaps = if data.start > self.next {
+            self.take_out_of_order(data, end_with_fin);
+            true
         } else {
-            self.take_in_order(data, end_with_fin, rto, now);
-        }
-        if data.start < self.next && (data.push || data.len < self.acks.largest()) {
-            self.acks.see_push();
-        }
+            self.take_in_order(data, end_with_fin, rto, now)
+        };
         if self.acks.is_due(self.next - self.told) {
             self.ack_due = true;
             self.unread_when_due = self.unread;
         } else {
-            self.ack_due |= self.leaves_anyway(rtt, now);
+            self.ack_due |= self.leaves_anyway(gaps, rtt, now);
         }
     }
 
-    /// Whether an acknowledgement that is not due leaves now nevertheless.
+    /// Whether an acknowledgement that is not due leaves now nevertheless. `gaps` says that data is missing.
     #[inline(always)]
-    fn leaves_anyway(&mut self, rtt: Option<u64>, now: Time) -> bool {
-        let gaps = !self.reassembly.is_empty();
-        let check = Check { received_to: self.next, gaps, rtt, least_rtt8: self.least_rtt8(rtt) };
+    fn leaves_anyway(&mut self, gaps: bool, rtt: Option<u64>, now: Time) -> bool {
+        let least_rtt8 = if gaps { self.least_rtt8(rtt) } else { 0 };
+        let check = Check { received_to: self.next, gaps, rtt, least_rtt8 };
         self.acks.check(check, now) || self.acks.after_read(self.next - self.told, gaps)
     }
 
+    #[inline(never)]
+    fn take_out_of_order(&mut self, data: &Data, end: u64) {
+        self.see_codepoint(data.ecn);
+        self.reassembly.insert(data.start, end);
+        self.held = self.reassembly.held();
+        self.acks.schedule();
+        // Without SACK the window stays: an acknowledgement with another one is no duplicate (`tcp_data_queue_ofo`).
+        if self.sack && self.window.open(data.len, self.held, false) {
+            self.acks.tell_opening();
+        }
+        self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
+    }
+
+    /// Takes data that continues the data in order. Returns whether other data is still missing.
     #[inline(always)]
-    fn take_in_order(&mut self, data: &Data, end: u64, rto: u64, now: Time) {
+    fn take_in_order(&mut self, data: &Data, end: u64, rto: u64, now: Time) -> bool {
         let start = data.start;
         if start < self.next {
             self.reassembly.note_duplicate(start, self.next);
         }
         let window = self.window.offered(self.next);
-        let mut reached = end;
+        let (mut reached, mut beyond) = (end, 0);
         if !self.reassembly.is_empty() {
             reached = self.reassembly.advance(end);
+            beyond = self.reassembly.reaches().saturating_sub(reached);
             self.held = self.reassembly.held();
-            if self.reassembly.is_empty() {
+            if beyond == 0 {
                 self.acks.demand();
             }
         }
@@ -183,8 +188,11 @@ impl Receiver {
         if fin_reached {
             self.acks.demand();
         }
-        let beyond = self.reassembly.reaches().saturating_sub(self.next);
-        self.window.autotune(self.next, beyond, now);
+        self.window.autotune(reached, beyond, now);
+        if data.push || data.len < self.acks.largest() {
+            self.acks.see_push();
+        }
+        beyond > 0
     }
 
     fn least_rtt8(&self, rtt: Option<u64>) -> u64 {

@@ -32,6 +32,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample in microseconds. `una` is the first unacknowledged position, `next` the next position to be sent.
+    #[inline(always)]
     pub(crate) fn sample(&mut self, rtt: u64, una: u64, next: u64) {
         if self.srtt8 == 0 {
             self.srtt8 = (rtt << 3).max(1);
@@ -54,6 +55,7 @@ impl RttEstimator {
         self.rto = jiffies::round_up((self.srtt8 >> 3) + self.rttvar4).min(RTO_MAX);
     }
 
+    #[inline(always)]
     fn smooth(&mut self, rtt: i64) {
         let mut error = rtt - (self.srtt8 >> 3) as i64;
         self.srtt8 = (self.srtt8 as i64 + error).max(1) as u64;

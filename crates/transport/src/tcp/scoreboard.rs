@@ -248,12 +248,17 @@ impl Scoreboard {
 
     /// Removes the segments of a [plain](Scoreboard::is_plain) board that end at or before this position. Returns the first and the
     /// last of them and their number; `None` if there are none.
+    #[inline(always)]
     pub(crate) fn pop_through(&mut self, position: u64) -> Option<(Sent, Sent, u32)> {
-        let from = self.first;
-        while self.first != self.next && self.get(self.first).end() <= position {
-            self.first += 1;
+        let (from, mut to) = (self.first, self.first);
+        while to != self.next && self.get(to).end() <= position {
+            to += 1;
         }
-        (self.first > from).then(|| (*self.get(from), *self.get(self.first - 1), (self.first - from) as u32))
+        if to == from {
+            return None;
+        }
+        self.first = to;
+        Some((*self.get(from), *self.get(to - 1), (to - from) as u32))
     }
 
     /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.

@@ -138,6 +138,9 @@ pub(crate) struct Sender {
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
     pub(crate) batch: super::batch::Batch,
+    /// Whether [`Sender::poll`] has found nothing to send while nothing is outstanding, and would find the same again: no data was
+    /// written, nothing was acknowledged and no timer has fired since.
+    pub(crate) idle: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last reduced after an idle time.
@@ -211,6 +214,7 @@ impl Sender {
             forced: Forced::Nothing,
             burst: 0,
             batch: super::batch::Batch::default(),
+            idle: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             idle_since: Time::NEVER,
@@ -258,17 +262,23 @@ impl Sender {
         self.controller_segments
     }
 
-    /// Reads the controller's decision again, after each call that may change it.
-    pub(crate) fn read_window(&mut self) -> Decision {
+    /// Reads the controller's decision again, after a call that may change it.
+    pub(crate) fn read_window(&mut self) {
         let decision = self.controller.decision();
+        self.follow(&decision);
+    }
+
+    /// Takes over window and threshold of a decision of the controller.
+    #[inline]
+    pub(crate) fn follow(&mut self, decision: &Decision) {
         self.controller_threshold = decision.threshold;
         if decision.window != self.controller_window {
             self.take_window_over(decision.window);
         }
-        decision
     }
 
     /// Takes a changed window of the controller and converts it into segments.
+    #[inline(never)]
     fn take_window_over(&mut self, window: Bytes) {
         self.controller_window = window;
         let segments = (window.get() / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;

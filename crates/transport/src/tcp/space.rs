@@ -8,7 +8,7 @@ use weir_base::Time;
 impl Sender {
     /// Grows the buffer, and wakes the application if there is room now. Called after an acknowledgement, before anything is
     /// sent in response.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_space(&mut self, now: Time) {
         if !self.written.endless && !self.buffer.is_awaited() {
             return;
@@ -17,7 +17,9 @@ impl Sender {
         if self.buffer.is_short_of(segments) && self.leaves_window_open(now) {
             self.buffer.expand(segments);
         }
-        self.buffer.wake(self.held());
+        if self.buffer.is_awaited() {
+            self.buffer.wake(self.held());
+        }
     }
 
     /// Whether the window is not full (`tcp_should_expand_sndbuf`) at one of the times at which Linux looks: after each new segment

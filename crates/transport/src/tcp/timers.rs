@@ -25,7 +25,7 @@ impl Sender {
     }
 
     /// Sets the timer for a probe if one may be sent, otherwise for the retransmission timeout (`tcp_set_xmit_timer`).
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn set_timer(&mut self, now: Time) {
         if !self.schedule_probe(true, now) {
             self.rearm_timeout(now);
@@ -68,6 +68,7 @@ impl Sender {
     }
 
     /// `tcp_schedule_loss_probe`; `advancing` says that the timeout would start anew. Returns whether the probe is scheduled.
+    #[inline(always)]
     pub(crate) fn schedule_probe(&mut self, advancing: bool, now: Time) -> bool {
         if self.board.out() == 0 || !self.may_probe() {
             return false;
@@ -92,6 +93,7 @@ impl Sender {
         }
         let pending = self.pending;
         self.batch.end();
+        self.idle = false;
         self.disarm();
         match pending {
             Pending::Nothing => {}

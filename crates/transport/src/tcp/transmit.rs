@@ -94,17 +94,22 @@ impl Sender {
     /// The next segment that may leave now.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
-        // The usual case at the receiving end of a flow, after every segment.
         if self.at_rest() {
             self.note_starvation();
+            self.idle = self.would_stay_idle();
             return None;
         }
         self.poll_queues(now)
     }
 
+    /// Whether nothing is outstanding and [`Sender::poll`] would return nothing and change nothing.
+    pub(crate) fn would_stay_idle(&self) -> bool {
+        self.board.out() == 0 && self.at_rest() && self.delivery.is_limited_by_application(0)
+    }
+
     /// Whether nothing waits to be sent and the last burst is settled.
     #[inline]
-    pub(crate) fn at_rest(&self) -> bool {
+    fn at_rest(&self) -> bool {
         !self.written.endless
             && self.forced == Forced::Nothing
             && self.rexmit == Rexmit::Nothing
@@ -243,11 +248,28 @@ impl Sender {
         Outgoing { start: sent.start, len, fin, new: false, cwr: false, push: false }
     }
 
+    /// The next segment of new data: the first of a batch if there can be one.
     #[inline(always)]
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
         if self.written.endless {
             self.fill_buffer();
         }
+        if self.begin_batch() {
+            match self.next_in_batch(now) {
+                Next::Segment(outgoing) => {
+                    self.last_sent = now;
+                    return Some(outgoing);
+                }
+                Next::Full => return None,
+                Next::Over => {}
+            }
+        }
+        self.poll_single(now)
+    }
+
+    /// The next segment of new data, which may be short, the first after an idle time, paced, or carry FIN or CWR.
+    #[inline(never)]
+    fn poll_single(&mut self, now: Time) -> Option<Outgoing> {
         let (len, fin) = self.next_segment()?;
         if self.board.out() == 0 {
             self.restart_after_idle(now);
@@ -263,21 +285,26 @@ impl Sender {
         if self.reducing() {
             self.prr.on_sent();
         }
-        self.begin_batch();
         Some(outgoing)
     }
 
-    /// Begins a batch behind a new segment that has just left, if others like it may follow.
+    /// Begins a batch if full segments may leave without anything between them, and returns whether it does.
     #[inline(always)]
-    fn begin_batch(&mut self) {
-        let alike =
-            self.phase == Phase::Open && !self.wants_sent && !self.pacer.is_enforced() && !self.is_sub_mss();
+    fn begin_batch(&mut self) -> bool {
+        let in_flight = self.board.in_flight();
+        let alike = self.phase == Phase::Open
+            && in_flight > 0
+            && !self.wants_sent
+            && !self.pacer.is_enforced()
+            && !self.is_sub_mss()
+            && !self.ecn.cwr_queued;
         if alike {
             // The last segment before a FIN carries it.
             let data = self.written.end - u64::from(self.written.closed);
-            let room = self.cwnd().saturating_sub(self.board.in_flight());
+            let room = self.controller_cwnd().saturating_sub(in_flight);
             self.batch.begin(room, data.min(self.window_end()));
         }
+        alike
     }
 
     /// The next segment of the batch.

@@ -166,12 +166,17 @@ impl ReceiveWindow {
 
     /// Data has arrived: the window opens by two segments while the buffer has room. In-order data waits to be read, besides the
     /// `held` bytes out of order. Returns whether the window has opened, which demands an acknowledgement (`tcp_grow_window`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(&mut self, len: u64, held: u64, in_order: bool) -> bool {
         // In nearly all cases it is open already.
         if in_order && self.limit >= self.clamp_in_order {
             return false;
         }
+        self.open_further(len, held, in_order)
+    }
+
+    #[inline(never)]
+    fn open_further(&mut self, len: u64, held: u64, in_order: bool) -> bool {
         let (waiting, held) = if in_order { (TRUE_SIZE, held) } else { (0, held.saturating_sub(len)) };
         let space = self.payload(self.buffer.saturating_sub(waiting)).saturating_sub(held);
         let room = space.min(self.clamp).saturating_sub(self.limit);

@@ -242,7 +242,7 @@ impl Connection {
     }
 
     fn known(&self, held: Span, now: Time) -> Known {
-        Known { now, held, srtt: self.rtt.smoothed(), min_rtt: self.rtt.smallest(), next: self.log.next() }
+        Known { now, held, srtt: self.rtt.smoothed(), next: self.log.next() }
     }
 
     /// The sum of the pacing rates of the controllers that are not suspended; `None` if none paces.

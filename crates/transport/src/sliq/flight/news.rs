@@ -54,7 +54,6 @@ pub(crate) struct Known {
     /// How long the receiver held back the acknowledgement of the newest packet.
     pub(crate) held: Span,
     pub(crate) srtt: Option<Span>,
-    pub(crate) min_rtt: Option<Span>,
     /// Number of the next packet.
     pub(crate) next: u64,
 }

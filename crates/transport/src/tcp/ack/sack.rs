@@ -131,7 +131,6 @@ impl Sender {
             self.board.mark_sacked(number);
             effects.data_sacked = true;
             self.delivery.delivered += 1;
-            tally.sacked_bytes += u64::from(sent.len);
         }
         if duplicate {
             self.board.clear_retransmission(number);

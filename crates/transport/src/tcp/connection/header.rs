@@ -53,8 +53,11 @@ impl Connection {
         if outgoing.len > 0 {
             self.receiver.acks.on_data_sent(now);
         }
-        let plain = segment.flags == Flags::ACK && segment.sack.is_empty() && self.receiver.has_said_all();
-        self.first_of_batch = (new_data && plain).then_some((*segment, codepoint));
+        if self.sender.as_deref().is_some_and(|sender| sender.batch.is_open()) {
+            let plain =
+                segment.flags == Flags::ACK && segment.sack.is_empty() && self.receiver.has_said_all();
+            self.first_of_batch = if plain { Some((*segment, codepoint)) } else { None };
+        }
         codepoint
     }
 
