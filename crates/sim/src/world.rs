@@ -201,25 +201,23 @@ impl<'a> World<'a> {
         let number = number as usize;
         let flow = &mut self.flows[number];
         let (end, random_arrivals) = (flow.end_at(host), flow.random_arrivals);
-        // The path of nearly all packets: at an end of TCP on which nothing else depends, all is done with one look at the flow.
-        if flow.is_alone(end)
-            && let Some((weir_transport::End::Tcp(tcp), outlet, told)) = flow.end_to_move(end)
-        {
-            tcp.receive(packet.body(), packet.ecn(), now);
-            self.pool.take_back(packet);
-            let turn = turn(tcp, end, told, Some(outlet), &mut self.pool, &mut self.fabric, now);
-            return self.end_turn(number, end, random_arrivals, turn, now);
+        let alone = flow.is_alone(end);
+        match flow.end_to_move(end) {
+            // The path of nearly all packets: at an end of TCP on which nothing else depends, all is done with one look at the flow.
+            Some((weir_transport::End::Tcp(tcp), outlet, told)) => {
+                tcp.receive(packet.body(), packet.ecn(), now);
+                self.pool.take_back(packet);
+                if alone {
+                    let turn = turn(tcp, end, told, Some(outlet), &mut self.pool, &mut self.fabric, now);
+                    return self.end_turn(number, end, random_arrivals, turn, now);
+                }
+            }
+            Some((other, ..)) => {
+                other.receive(packet.body(), packet.ecn(), now);
+                self.pool.take_back(packet);
+            }
+            None => self.pool.take_back(packet),
         }
-        self.receive(number, end, packet, now);
-    }
-
-    /// As the end of [`World::deliver`], for an end of any kind.
-    #[inline(never)]
-    fn receive(&mut self, number: usize, end: End, packet: SimPacket, now: Time) {
-        if let Some(endpoint) = self.flows[number].end(end) {
-            endpoint.receive(packet.body(), packet.ecn(), now);
-        }
-        self.pool.take_back(packet);
         self.moved(number, end, now);
     }
 
@@ -241,7 +239,7 @@ impl<'a> World<'a> {
             return self.arm(number, which, due);
         }
         endpoint.on_timer(now);
-        self.moved_by_timer(number, end, now);
+        self.moved(number, end, now);
     }
 
     /// The time has come for which a flow's application waits.
@@ -263,19 +261,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An end has moved: its application may go on, packets may leave, its timer may have moved. Inlined where packets are
-    /// delivered, as is every function on the path of each packet: calls would cost a tenth of its time.
-    #[inline(always)]
+    /// An end has moved: its application may go on, packets may leave, its timer may have moved. [`World::deliver`] does the same for
+    /// most ends, inlined, as is every function on the path of each packet: calls would cost a tenth of its time.
+    #[inline(never)]
     fn moved(&mut self, number: usize, end: End, now: Time) {
         if self.flows[number].asks[end as usize] {
             self.ask(number, end, now);
         }
         self.flush(number, end, now);
-    }
-
-    #[inline(never)]
-    fn moved_by_timer(&mut self, number: usize, end: End, now: Time) {
-        self.moved(number, end, now);
     }
 
     /// Calls the application of an end that has moved.
