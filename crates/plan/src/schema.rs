@@ -6,11 +6,16 @@ mod definitions;
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-    let mut schema = schemars::schema_for!(File).to_value();
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| build(SchemaSettings::default()));
+/// The schema without the members of registries.
+static OUTLINE: LazyLock<Value> = LazyLock::new(|| build(weir_base::outline()));
+
+fn build(settings: SchemaSettings) -> Value {
+    let mut schema = settings.into_generator().into_root_schema_for::<File>().to_value();
     definitions::gather(&mut schema);
     // A file may leave required keys to the profile that it extends, to `[vary]` or to the command line.
     for (name, table) in schema["$defs"].as_object_mut().into_iter().flatten() {
@@ -23,7 +28,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema["description"] =
         "A lab: a network, its traffic, what varies and what is expected (format 1).".into();
     schema
-});
+}
 
 /// Makes all keys of a table of the schema optional.
 fn forget_required(table: &mut Value) {
@@ -90,15 +95,20 @@ const REGISTRIES: [Registry; 5] = [
 
 /// Everything in the lab that the schema does not know: keys, and members of registries with their parameters.
 pub(crate) fn check(root: &Table) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    check_table(&SCHEMA, root, "a lab file", &mut faults);
-    faults
+    let check = |schema: &'static Value| {
+        let mut faults = Vec::new();
+        Root(schema).check_table(schema, root, "a lab file", &mut faults);
+        faults
+    };
+    // The outline takes a fraction of the time to build, and is enough for a lab without faults: the members themselves check
+    // their parameters.
+    if check(&OUTLINE).is_empty() { Vec::new() } else { check(&SCHEMA) }
 }
 
 /// The schema of the key at the end of this path; `None` if there is no such key.
 fn schema_of(path: &[&str]) -> Option<&'static Value> {
     path.iter().try_fold(&*SCHEMA, |schema, key| {
-        forms(schema).into_iter().find_map(|form| {
+        Root(&SCHEMA).forms(schema).into_iter().find_map(|form| {
             let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
             form["properties"].get(key).or(others)
         })
@@ -127,167 +137,177 @@ pub struct SettingHelp {
 /// there is no such setting.
 pub fn describe_setting(path: &str) -> Option<SettingHelp> {
     let path: Vec<&str> = path.split('.').collect();
-    let schema = schema_of(&path)?;
+    let (root, schema) = (Root(&SCHEMA), schema_of(&path)?);
     let mut keys: Vec<(String, String)> = vec![];
-    for form in forms(schema).into_iter().filter(|_| registry(schema).is_none()) {
+    for form in root.forms(schema).into_iter().filter(|_| root.registry(schema).is_none()) {
         let members = &form["additionalProperties"];
         let below =
-            [("", form)].into_iter().chain(forms(members).into_iter().map(|member| ("NAME.", member)));
+            [("", form)].into_iter().chain(root.forms(members).into_iter().map(|member| ("NAME.", member)));
         for (of, form) in below {
             for (key, about) in form["properties"].as_object().into_iter().flatten() {
                 let key = format!("{of}{key}");
-                let summary = description(about).or(description(resolve(about).1)).unwrap_or_default();
+                let summary = description(about).or(description(root.resolve(about).1)).unwrap_or_default();
                 if keys.iter().all(|(known, _)| *known != key) {
                     keys.push((key, summary.replace('\n', " ")));
                 }
             }
         }
     }
-    let summary = description(schema).or(description(resolve(schema).1)).unwrap_or_default();
+    let summary = description(schema).or(description(root.resolve(schema).1)).unwrap_or_default();
     Some(SettingHelp { summary: summary.replace('\n', " "), keys })
 }
 
-/// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
-fn resolve(schema: &Value) -> (&str, &Value) {
-    match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
-        Some(name) => (name, &SCHEMA["$defs"][name]),
-        None => ("", schema),
-    }
-}
+/// A schema of lab files, to whose definitions its parts refer.
+#[derive(Clone, Copy)]
+struct Root(&'static Value);
 
-/// The alternatives that a schema allows.
-fn forms(schema: &Value) -> Vec<&Value> {
-    let (_, schema) = resolve(schema);
-    match schema["anyOf"].as_array() {
-        Some(alternatives) => alternatives.iter().flat_map(forms).collect(),
-        None => vec![schema],
-    }
-}
-
-/// The registry whose members a schema allows.
-fn registry(schema: &Value) -> Option<&'static Registry> {
-    let (name, schema) = resolve(schema);
-    REGISTRIES.iter().find(|registry| registry.what == name).or_else(|| {
-        schema["anyOf"].as_array().and_then(|alternatives| alternatives.iter().find_map(registry))
-    })
-}
-
-fn check_node(schema: &Value, node: &Node, name: &str, faults: &mut Vec<Fault>) {
-    let by_direction = |table: &Table| table.get("down").is_some() || table.get("up").is_some();
-    let directed = node.as_table().is_some_and(by_direction);
-    if let Some(registry) = registry(schema).filter(|_| !directed) {
-        return check_member(registry, node, faults);
-    }
-    match &node.item {
-        Item::Table(table) => {
-            // Of several forms, take the one of the table's `kind`, or else the one that knows most of the keys; among equals, the
-            // first.
-            let kind = table.get("kind").and_then(Node::as_str);
-            let known = |form: &&Value| {
-                let properties = &form["properties"];
-                let is_of_kind = kind.is_some_and(|kind| properties["kind"]["enum"][0] == kind);
-                (is_of_kind, table.keys().filter(|key| properties.get(key).is_some()).count())
-            };
-            let objects = forms(schema)
-                .into_iter()
-                .filter(|form| form["type"] == "object" || form["properties"].is_object());
-            if let Some(form) = objects.rev().max_by_key(known) {
-                check_table(form, table, name, faults);
-            }
+impl Root {
+    /// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
+    fn resolve(self, schema: &'static Value) -> (&'static str, &'static Value) {
+        match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
+            Some(name) => (name, &self.0["$defs"][name]),
+            None => ("", schema),
         }
-        Item::Array(values) => {
-            for form in forms(schema) {
-                if form["items"].is_object() {
-                    values.iter().for_each(|value| check_node(&form["items"], value, name, faults));
+    }
+
+    /// The alternatives that a schema allows.
+    fn forms(self, schema: &'static Value) -> Vec<&'static Value> {
+        let (_, schema) = self.resolve(schema);
+        match schema["anyOf"].as_array() {
+            Some(alternatives) => alternatives.iter().flat_map(|one| self.forms(one)).collect(),
+            None => vec![schema],
+        }
+    }
+
+    /// The registry whose members a schema allows.
+    fn registry(self, schema: &'static Value) -> Option<&'static Registry> {
+        let (name, schema) = self.resolve(schema);
+        REGISTRIES.iter().find(|registry| registry.what == name).or_else(|| {
+            schema["anyOf"]
+                .as_array()
+                .and_then(|alternatives| alternatives.iter().find_map(|one| self.registry(one)))
+        })
+    }
+
+    fn check_node(self, schema: &'static Value, node: &Node, name: &str, faults: &mut Vec<Fault>) {
+        let by_direction = |table: &Table| table.get("down").is_some() || table.get("up").is_some();
+        let directed = node.as_table().is_some_and(by_direction);
+        if let Some(registry) = self.registry(schema).filter(|_| !directed) {
+            return self.check_member(registry, node, faults);
+        }
+        match &node.item {
+            Item::Table(table) => {
+                // Of several forms, take the one of the table's `kind`, or else the one that knows most of the keys; among equals, the
+                // first.
+                let kind = table.get("kind").and_then(Node::as_str);
+                let known = |form: &&Value| {
+                    let properties = &form["properties"];
+                    let is_of_kind = kind.is_some_and(|kind| properties["kind"]["enum"][0] == kind);
+                    (is_of_kind, table.keys().filter(|key| properties.get(key).is_some()).count())
+                };
+                let objects = self
+                    .forms(schema)
+                    .into_iter()
+                    .filter(|form| form["type"] == "object" || form["properties"].is_object());
+                if let Some(form) = objects.rev().max_by_key(known) {
+                    self.check_table(form, table, name, faults);
                 }
             }
-        }
-        _ => {}
-    }
-}
-
-fn check_table(form: &Value, table: &Table, name: &str, faults: &mut Vec<Fault>) {
-    let none = Map::new();
-    let properties = form["properties"].as_object().unwrap_or(&none);
-    for (key, Entry { named, value }) in &table.0 {
-        match (properties.get(key), &form["additionalProperties"]) {
-            (Some(schema), _) => check_node(schema, value, &format!("`{key}`"), faults),
-            (None, Value::Object(_)) => {
-                check_node(&form["additionalProperties"], value, &format!("`{key}`"), faults)
-            }
-            (None, Value::Bool(false)) => {
-                let help = suggest(key, properties.keys().map(String::as_str));
-                faults.push(Fault::new(*named, format!("{name} has no key `{key}`"), help));
+            Item::Array(values) => {
+                for form in self.forms(schema) {
+                    if form["items"].is_object() {
+                        values.iter().for_each(|value| self.check_node(&form["items"], value, name, faults));
+                    }
+                }
             }
             _ => {}
         }
     }
-}
 
-/// Checks a member of a registry, a name or a table with `kind`: its name, each parameter's name, and each value by itself.
-fn check_member(registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
-    let what = registry.what;
-    let empty = Table::default();
-    let (kind, table) = match &node.item {
-        Item::String(_) => (Some(node), &empty),
-        Item::Table(table) => (table.get("kind"), table),
-        _ => (None, &empty),
-    };
-    let names = || registry.names.iter().map(|(name, _)| *name);
-    let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
-        let message = format!("expected the {what} by name, or a table with its `kind` and parameters");
-        let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", registry.names[0].0);
-        return faults.push(Fault::new(node.origin, message, help));
-    };
-    let is_named = |(known, aliases): &&(&str, &[&str])| *known == name || aliases.contains(&name);
-    let Some(&(name, _)) = registry.names.iter().find(is_named) else {
-        let aliases = registry.names.iter().flat_map(|(_, aliases)| aliases.iter().copied());
-        let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("known names: {}", crate::diagnostic::listed(names())),
-        };
-        return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
-    };
-    let is_parameter = |(key, _): &(&String, &Entry)| registry.is_parameter(key);
-    let parameters = table.0.iter().filter(is_parameter);
-    let parameters = parameters.map(|(key, Entry { value, .. })| (key.clone(), value.to_json())).collect();
-    let whole = (registry.check)(name, Value::Object(parameters));
-    if whole.is_ok() {
-        return;
-    }
-    let properties = parameters_of(registry, name);
-    let before = faults.len();
-    for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
-        let Some((_, property)) = properties.clone().find(|(parameter, _)| *parameter == key) else {
-            let help = suggest(key, properties.clone().map(|(parameter, _)| parameter.as_str()));
-            faults.push(Fault::new(*named, format!("{what} \"{name}\" has no parameter `{key}`"), help));
-            continue;
-        };
-        let alone = Map::from_iter([(key.clone(), value.to_json())]);
-        let Err(text) = (registry.check)(name, Value::Object(alone)) else { continue };
-        let before = faults.len();
-        check_node(property, value, &format!("`{key}`"), faults);
-        if faults.len() == before {
-            faults.push(parameter_fault(registry, name, &text, property).at(value.origin));
+    fn check_table(self, form: &'static Value, table: &Table, name: &str, faults: &mut Vec<Fault>) {
+        let properties = form["properties"].as_object();
+        for (key, Entry { named, value }) in &table.0 {
+            match (properties.and_then(|properties| properties.get(key)), &form["additionalProperties"]) {
+                (Some(schema), _) => self.check_node(schema, value, &format!("`{key}`"), faults),
+                (None, Value::Object(_)) => {
+                    self.check_node(&form["additionalProperties"], value, &format!("`{key}`"), faults)
+                }
+                (None, Value::Bool(false)) => {
+                    let help = suggest(key, properties.into_iter().flat_map(Map::keys).map(String::as_str));
+                    faults.push(Fault::new(*named, format!("{name} has no key `{key}`"), help));
+                }
+                _ => {}
+            }
         }
     }
-    if faults.len() == before
-        && let Err(text) = whole
-    {
-        let property = Value::Null;
-        faults.push(parameter_fault(registry, name, &text, &property).at(node.origin));
-    }
-}
 
-/// The parameters of a member, each with its schema.
-fn parameters_of(
-    registry: &Registry,
-    member: &str,
-) -> impl Iterator<Item = (&'static String, &'static Value)> + Clone {
-    let schema: &'static Value = &SCHEMA["$defs"][registry.what];
-    let form = schema["anyOf"].as_array().into_iter().flatten().find(|form| form["title"] == member);
-    let properties = form.and_then(|form| form["properties"].as_object());
-    properties.into_iter().flatten().filter(|(key, _)| registry.is_parameter(key))
+    /// Checks a member of a registry, a name or a table with `kind`: its name, each parameter's name, and each value by itself.
+    fn check_member(self, registry: &Registry, node: &Node, faults: &mut Vec<Fault>) {
+        let what = registry.what;
+        let empty = Table::default();
+        let (kind, table) = match &node.item {
+            Item::String(_) => (Some(node), &empty),
+            Item::Table(table) => (table.get("kind"), table),
+            _ => (None, &empty),
+        };
+        let names = || registry.names.iter().map(|(name, _)| *name);
+        let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
+            let message = format!("expected the {what} by name, or a table with its `kind` and parameters");
+            let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", registry.names[0].0);
+            return faults.push(Fault::new(node.origin, message, help));
+        };
+        let is_named = |(known, aliases): &&(&str, &[&str])| *known == name || aliases.contains(&name);
+        let Some(&(name, _)) = registry.names.iter().find(is_named) else {
+            let aliases = registry.names.iter().flat_map(|(_, aliases)| aliases.iter().copied());
+            let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("known names: {}", crate::diagnostic::listed(names())),
+            };
+            return faults.push(Fault::new(kind.origin, format!("unknown {what} \"{name}\""), help));
+        };
+        let is_parameter = |(key, _): &(&String, &Entry)| registry.is_parameter(key);
+        let parameters = table.0.iter().filter(is_parameter);
+        let parameters =
+            parameters.map(|(key, Entry { value, .. })| (key.clone(), value.to_json())).collect();
+        let whole = (registry.check)(name, Value::Object(parameters));
+        if whole.is_ok() {
+            return;
+        }
+        let properties = self.parameters_of(registry, name);
+        let before = faults.len();
+        for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
+            let Some((_, property)) = properties.clone().find(|(parameter, _)| *parameter == key) else {
+                let help = suggest(key, properties.clone().map(|(parameter, _)| parameter.as_str()));
+                faults.push(Fault::new(*named, format!("{what} \"{name}\" has no parameter `{key}`"), help));
+                continue;
+            };
+            let alone = Map::from_iter([(key.clone(), value.to_json())]);
+            let Err(text) = (registry.check)(name, Value::Object(alone)) else { continue };
+            let before = faults.len();
+            self.check_node(property, value, &format!("`{key}`"), faults);
+            if faults.len() == before {
+                faults.push(parameter_fault(registry, name, &text, property).at(value.origin));
+            }
+        }
+        if faults.len() == before
+            && let Err(text) = whole
+        {
+            let property = Value::Null;
+            faults.push(parameter_fault(registry, name, &text, &property).at(node.origin));
+        }
+    }
+
+    /// The parameters of a member, each with its schema.
+    fn parameters_of(
+        self,
+        registry: &Registry,
+        member: &str,
+    ) -> impl Iterator<Item = (&'static String, &'static Value)> + Clone {
+        let schema: &'static Value = &self.0["$defs"][registry.what];
+        let form = schema["anyOf"].as_array().into_iter().flatten().find(|form| form["title"] == member);
+        let properties = form.and_then(|form| form["properties"].as_object());
+        properties.into_iter().flatten().filter(|(key, _)| registry.is_parameter(key))
+    }
 }
 
 fn parameter_fault(registry: &Registry, member: &str, text: &str, property: &Value) -> Fault {
@@ -325,12 +345,29 @@ mod tests {
     }
 
     #[test]
+    fn the_outline_differs_from_the_schema_in_the_members_of_registries_alone() {
+        let parts = |schema: &Value| {
+            let mut root = schema.as_object().unwrap().clone();
+            let Some(Value::Object(mut definitions)) = root.remove("$defs") else { panic!() };
+            REGISTRIES.iter().for_each(|registry| assert!(definitions.remove(registry.what).is_some()));
+            root.remove("$schema");
+            (root, definitions)
+        };
+        let ((outline, its), (whole, all)) = (parts(&OUTLINE), parts(&SCHEMA));
+        assert_eq!(outline, whole);
+        // The definitions of members' own parts are in the whole schema alone.
+        assert!(!its.is_empty() && its.len() < all.len());
+        its.iter().for_each(|(name, definition)| assert_eq!(all.get(name), Some(definition), "{name}"));
+    }
+
+    #[test]
     fn every_key_of_a_lab_is_described() {
         let mut without = Vec::new();
-        let defs = SCHEMA["$defs"].as_object().unwrap();
-        for (name, schema) in defs.iter().chain([(&"file".to_string(), &*SCHEMA)]) {
+        let defs = SCHEMA["$defs"].as_object().unwrap().iter();
+        let defs = defs.map(|(name, schema)| (name.as_str(), schema));
+        for (name, schema) in defs.chain([("file", &*SCHEMA)]) {
             for (key, property) in schema["properties"].as_object().into_iter().flatten() {
-                let reference = resolve(property).1;
+                let reference = Root(&SCHEMA).resolve(property).1;
                 if property["description"].is_null() && reference["description"].is_null() {
                     without.push(format!("{name}.{key}"));
                 }
