@@ -11,7 +11,6 @@ use crate::sentence;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::Write;
 use weir_base::{CODEPOINTS, Ecn};
 use weir_record::Distribution;
 
@@ -313,10 +312,10 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
     push(script, b",\"lines\":[");
     for line in &chart.lines {
         push_name(&line.name, line.ink, run, colours, script);
-        let flags = [(line.thin, "thin"), (line.hidden, "off"), (line.bound, "cap")];
+        let flags: [(bool, &[u8]); 3] =
+            [(line.thin, b",\"thin\":1"), (line.hidden, b",\"off\":1"), (line.bound, b",\"cap\":1")];
         for (_, flag) in flags.into_iter().filter(|(is_set, _)| *is_set) {
-            // Writing to memory cannot fail.
-            let _ = write!(script, ",\"{flag}\":1");
+            push(script, flag);
         }
         push(script, b",\"v\":[");
         push_line(&line.values, script);
@@ -342,12 +341,14 @@ fn push_name(name: &str, ink: Ink, run: &RunNumbers, colours: &HashMap<String, u
         Ink::Group(index) => {
             let colour =
                 run.groups.get(index).and_then(|group| colours.get(group.name.as_str())).unwrap_or(&0);
-            ('g', colour % crate::html::GROUP_COLOURS)
+            (b'g', colour % crate::html::GROUP_COLOURS)
         }
-        Ink::Class(bits) => ('c', bits % 4),
-        Ink::Plain(index) => ('n', index % 4),
+        Ink::Class(bits) => (b'c', bits % 4),
+        Ink::Plain(index) => (b'n', index % 4),
     };
     push(script, b"\n{\"n\":");
     push_json(name, script);
-    let _ = write!(script, ",\"i\":\"{kind}{number}\"");
+    push(script, b",\"i\":\"");
+    // The number has one digit.
+    push(script, &[kind, b'0' + number as u8, b'"']);
 }

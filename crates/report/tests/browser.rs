@@ -441,6 +441,27 @@ fn a_run_of_a_large_lab_is_shown_from_its_piece() {
 }
 
 #[test]
+fn values_that_the_file_leaves_out_are_back_in_the_page() {
+    let Some(browser) = chromium::for_a_test() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lab = sample::lab(&["sim"], 1);
+    let values = vec![None, None, Some(1.5), Some(1.5), Some(2.0), Some(2.0)];
+    let series = |run: &RunNumbers| {
+        let mut series = sample::series(run);
+        (series.count, series.charts) = (values.len(), series.charts.into_iter().take(1).collect());
+        series.charts[0].lines.truncate(1);
+        series.charts[0].lines[0].values.clone_from(&values);
+        Ok(RunSeries { flows: None, ..series })
+    };
+    weir_report::write_pages(folder.path(), &lab, series).unwrap();
+    let path = format!("sim/{}", lab.runs[0].id);
+    let page = folder.path().join(format!("report/{path}.html"));
+    let read = format!("found.push(JSON.stringify(weir.runs.get('{path}').charts[0].lines[0].v));");
+    let seen = open(&browser, &with_script(&page, &read));
+    assert_eq!(found(&seen), "[null,null,1.5,1.5,2,2]");
+}
+
+#[test]
 fn labs_of_one_run_or_none_have_sound_pages() {
     let Some(browser) = chromium::for_a_test() else { return };
     let mut lab = sample::lab(&["sim"], 1);
