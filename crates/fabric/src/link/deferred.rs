@@ -9,7 +9,7 @@
 //! Ties of the same nanosecond go to the lower source number, as in the event queue: a link that is not deferred does the
 //! same things in the same order. These links are not deferred: links whose events others must see at once (an observer, a
 //! host's card), paced links, links on which packets overtake each other, and all links of a network with stations or
-//! scheduled changes.
+//! scheduled changes. `crates/sim/tests/random` runs random labs both ways.
 
 use super::{Around, Link};
 use crate::event::EventQueue;
@@ -25,8 +25,8 @@ pub(crate) struct Departures<P> {
     packets: VecDeque<(Time, u32, P)>,
     /// When the first of them leaves, and from which host; [`NOTHING`] if there is none.
     next: (Time, u32),
-    /// When the last of them leaves or, if there is none, when another packet has left.
-    last: Time,
+    /// The same of the last of them or, if there is none, of a packet that has left.
+    last: (Time, u32),
 }
 
 /// What follows the last departure.
@@ -34,7 +34,7 @@ const NOTHING: (Time, u32) = (Time::NEVER, 0);
 
 impl<P> Default for Departures<P> {
     fn default() -> Departures<P> {
-        Departures { packets: VecDeque::new(), next: NOTHING, last: Time::ZERO }
+        Departures { packets: VecDeque::new(), next: NOTHING, last: (Time::ZERO, 0) }
     }
 }
 
@@ -47,10 +47,10 @@ impl<P> Departures<P> {
     #[inline(always)]
     pub(crate) fn push(&mut self, at: Time, host: u32, packet: P) {
         // Nearly always this packet is the last to leave.
-        if at <= self.last {
+        if at <= self.last.0 && (at, host) < self.last {
             return self.push_between(at, host, packet);
         }
-        self.last = at;
+        self.last = (at, host);
         self.packets.push_back((at, host, packet));
         if self.next.0 == Time::NEVER {
             self.next = (at, host);
