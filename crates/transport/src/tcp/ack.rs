@@ -254,7 +254,10 @@ impl Sender {
 
     #[inline(always)]
     fn timestamps_of(&self, arrival: &Arrival<'_>, now: Time) -> Option<Timestamps> {
-        (arrival.tsecr != 0).then(|| Timestamps {
+        if arrival.tsecr == 0 {
+            return None;
+        }
+        Some(Timestamps {
             peer_ticks: arrival.tsval,
             echoed_ticks: arrival.tsecr,
             own_ticks: self.clock.ticks(now),
