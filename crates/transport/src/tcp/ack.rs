@@ -107,6 +107,8 @@ struct Before {
 #[derive(Debug, Clone, Copy)]
 struct Report {
     timestamps: Option<Timestamps>,
+    /// Segments that it newly delivers. Without SACK, those that a duplicate reports are not among them.
+    segments: u32,
     /// Newly marked packets, and their bytes.
     ce_packets: u32,
     ce_bytes: Bytes,
@@ -159,10 +161,12 @@ impl Sender {
             return;
         }
         self.clean_queue(before.una, prior_highest, &mut effects, &mut tally, now);
-        let (ce_packets, ce_bytes) = self.take_marks(arrival, &before, &mut effects);
-        let report = Report { timestamps: self.timestamps_of(arrival, now), ce_packets, ce_bytes, predicted };
+        let segments = (self.delivery.delivered - before.delivered) as u32;
+        let (ce_packets, ce_bytes) = self.take_marks(arrival, segments, &mut effects);
+        let timestamps = self.timestamps_of(arrival, now);
+        let report = Report { timestamps, segments, ce_packets, ce_bytes, predicted };
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
-        self.tell_delivered(&before, &effects, &tally, &report, now);
+        self.tell_delivered(&effects, &tally, &report, now);
         if self.probe_end != 0 {
             self.on_probe_ack(arrival.ack, &effects, now);
         }
@@ -187,20 +191,13 @@ impl Sender {
 
     /// Tells the controller of the delivery, if it asks for that.
     #[inline(always)]
-    fn tell_delivered(
-        &mut self,
-        before: &Before,
-        effects: &Effects,
-        tally: &Tally,
-        report: &Report,
-        now: Time,
-    ) {
+    fn tell_delivered(&mut self, effects: &Effects, tally: &Tally, report: &Report, now: Time) {
         if !self.wants_delivered {
             return;
         }
         self.controller.on_delivered(&weir_control::Delivered {
             now,
-            segments: (self.delivery.delivered - before.delivered) as u32,
+            segments: report.segments,
             acked_segments: tally.acked_segments,
             sacked_out: self.board.sacked,
             ce_packets: report.ce_packets,
@@ -219,9 +216,9 @@ impl Sender {
         if effects.set_timer {
             self.set_timer_soon(now);
         }
-        let newly = (self.delivery.delivered - before.delivered) as u32;
         let losses = (self.board.total_lost - before.lost) as u32;
-        let rate = self.delivery.sample(&tally.sampling, micros(now), newly, losses, self.least_rtt());
+        let rate =
+            self.delivery.sample(&tally.sampling, micros(now), report.segments, losses, self.least_rtt());
         self.counters.marked += u64::from(report.ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
@@ -229,7 +226,7 @@ impl Sender {
         }
         let ack = Ack {
             now,
-            delivered_segments: newly,
+            delivered_segments: report.segments,
             rtt: tally.rtt_sample(effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
             timestamps: report.timestamps,
@@ -286,8 +283,7 @@ impl Sender {
 
     /// The packets and bytes that an acknowledgement newly reports as marked: by Accurate ECN, with those that were held, or all that it
     /// delivers if it has ECE.
-    fn take_marks(&mut self, arrival: &Arrival<'_>, before: &Before, effects: &mut Effects) -> (u32, Bytes) {
-        let newly = (self.delivery.delivered - before.delivered) as u32;
+    fn take_marks(&mut self, arrival: &Arrival<'_>, newly: u32, effects: &mut Effects) -> (u32, Bytes) {
         match self.count_marks(arrival, newly) {
             Some((packets, bytes)) => {
                 effects.ece |= packets > 0;

@@ -26,12 +26,7 @@ impl Sender {
         let before = self.before();
         let mut effects = Effects { una_advanced: true, echoed: arrival.tsecr, ..Effects::default() };
         let mut tally = Tally::default();
-        let report = Report {
-            timestamps: self.timestamps_of(arrival, now),
-            ce_packets: 0,
-            ce_bytes: Bytes::ZERO,
-            predicted: arrival.window == self.window,
-        };
+        let predicted = arrival.window == self.window;
         self.expirations = 0;
         self.window_probes = 0;
         effects.window_updated = self.update_window(arrival);
@@ -39,7 +34,14 @@ impl Sender {
         self.sample_rtt(before.una, 0, &mut effects, &mut tally, now);
         self.judge_order(low, before.una);
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
-        self.tell_delivered(&before, &effects, &tally, &report, now);
+        let report = Report {
+            timestamps: self.timestamps_of(arrival, now),
+            segments: (self.delivery.delivered - before.delivered) as u32,
+            ce_packets: 0,
+            ce_bytes: Bytes::ZERO,
+            predicted,
+        };
+        self.tell_delivered(&effects, &tally, &report, now);
         self.conclude(&before, &effects, &tally, &report, now);
     }
 }
