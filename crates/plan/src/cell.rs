@@ -273,7 +273,7 @@ impl Cell {
         self.counted_flows(true).saturating_add(self.counted_flows(false))
     }
 
-    /// About how many flows a run has in groups with random arrivals (`random_arrivals`), or in the other groups.
+    /// About how many flows a run has in groups with random arrivals, or in all other groups.
     fn counted_flows(&self, random_arrivals: bool) -> u64 {
         let groups = self
             .groups
