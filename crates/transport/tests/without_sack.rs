@@ -4,8 +4,8 @@
 mod pair;
 
 use pair::{Pair, Script, config};
-use weir_base::{Rate, Span};
-use weir_transport::tcp::{Config, Info};
+use weir_base::{Bytes, Rate, Span};
+use weir_transport::tcp::{Config, Info, Segment};
 
 const RTT: Span = Span::from_millis(20);
 const MSS: u64 = 1448;
@@ -33,6 +33,26 @@ fn a_clean_path_has_no_retransmissions() {
 fn a_single_loss_costs_one_retransmission_and_halves_the_window() {
     let (info, _) = transfer(dropping([60]), Script::default());
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries, info.undos), (1, 0, 1, 0));
+}
+
+#[test]
+fn half_of_the_window_leaves_while_a_lost_segment_is_retransmitted() {
+    // Each duplicate delivers a segment (Linux `tcp_add_reno_sack`), so that proportional rate reduction lets one leave for every two.
+    // The receiver's window does not limit the sender.
+    let buffer = Bytes::new(1 << 20);
+    let config = Config { sack: false, receive_buffer: (buffer, buffer), ..config("newreno") };
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let mut pair = Pair::new(config, RTT, rate, dropping([40]), Script::default());
+    pair.transfer(400 * MSS, Span::from_secs(20));
+    let repairs = |segment: &Segment| u64::from(segment.ack) > 1 + 40 * MSS;
+    let repair = pair.back.log.iter().find(|(_, segment, _)| repairs(segment)).expect("it is repaired");
+    let repaired = repair.0 + RTT / 2;
+    let sent = pair.data_sent();
+    let again = 1 + sent.windows(2).position(|two| two[1].1 < two[0].1).expect("it is retransmitted");
+    let in_flight = again - 40;
+    let meanwhile = sent[again + 1..].iter().filter(|sent| sent.0 < repaired).count();
+    // Two duplicates come before the reduction, and the retransmission is one of the segments that leave.
+    assert_eq!(meanwhile, (in_flight - 1 - 2).div_ceil(2) - 1, "{in_flight} were in flight");
 }
 
 #[test]

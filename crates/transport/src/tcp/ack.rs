@@ -107,8 +107,6 @@ struct Before {
 #[derive(Debug, Clone, Copy)]
 struct Report {
     timestamps: Option<Timestamps>,
-    /// Segments that it newly delivers. Without SACK, those that a duplicate reports are not among them.
-    segments: u32,
     /// Newly marked packets, and their bytes.
     ce_packets: u32,
     ce_bytes: Bytes,
@@ -164,7 +162,7 @@ impl Sender {
         let segments = (self.delivery.delivered - before.delivered) as u32;
         let (ce_packets, ce_bytes) = self.take_marks(arrival, segments, &mut effects);
         let timestamps = self.timestamps_of(arrival, now);
-        let report = Report { timestamps, segments, ce_packets, ce_bytes, predicted };
+        let report = Report { timestamps, ce_packets, ce_bytes, predicted };
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
         self.tell_delivered(&effects, &tally, &report, now);
         if self.probe_end != 0 {
@@ -189,15 +187,18 @@ impl Sender {
         }
     }
 
-    /// Tells the controller of the delivery, if it asks for that.
+    /// Tells the controller of the delivery, if it asks for that: of all segments since the last time. Without SACK, that which a
+    /// duplicate reports counts later in the same acknowledgement, so that the next one tells of it.
     #[inline(always)]
     fn tell_delivered(&mut self, effects: &Effects, tally: &Tally, report: &Report, now: Time) {
         if !self.wants_delivered {
             return;
         }
+        let segments = (self.delivery.delivered - self.told_delivered) as u32;
+        self.told_delivered = self.delivery.delivered;
         self.controller.on_delivered(&weir_control::Delivered {
             now,
-            segments: report.segments,
+            segments,
             acked_segments: tally.acked_segments,
             sacked_out: self.board.sacked,
             ce_packets: report.ce_packets,
@@ -216,9 +217,9 @@ impl Sender {
         if effects.set_timer {
             self.set_timer_soon(now);
         }
+        let segments = (self.delivery.delivered - before.delivered) as u32;
         let losses = (self.board.total_lost - before.lost) as u32;
-        let rate =
-            self.delivery.sample(&tally.sampling, micros(now), report.segments, losses, self.least_rtt());
+        let rate = self.delivery.sample(&tally.sampling, micros(now), segments, losses, self.least_rtt());
         self.counters.marked += u64::from(report.ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
         if round_start {
@@ -226,7 +227,7 @@ impl Sender {
         }
         let ack = Ack {
             now,
-            delivered_segments: report.segments,
+            delivered_segments: segments,
             rtt: tally.rtt_sample(effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
             timestamps: report.timestamps,

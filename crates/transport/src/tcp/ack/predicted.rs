@@ -36,7 +36,6 @@ impl Sender {
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
         let report = Report {
             timestamps: self.timestamps_of(arrival, now),
-            segments: (self.delivery.delivered - before.delivered) as u32,
             ce_packets: 0,
             ce_bytes: Bytes::ZERO,
             predicted,
