@@ -4,7 +4,7 @@
 mod pair;
 
 use pair::{Pair, Script, config};
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, Random, Rate, Span};
 use weir_transport::tcp::{Config, Info, Segment};
 
 const RTT: Span = Span::from_millis(20);
@@ -111,6 +111,23 @@ fn lost_acknowledgements_cause_no_retransmission() {
     let lost = Script { drop: (20..60).step_by(2).collect(), ..Script::default() };
     let (info, _) = transfer(Script::default(), lost);
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries), (0, 0, 0));
+}
+
+#[test]
+fn random_loss_has_the_same_counts_as_ever() {
+    // As computed when the test was written. PRR's window follows from the segments that an acknowledgement counts as delivered.
+    let counts = |controller: &str, limited_transmit| {
+        let config = Config { sack: false, limited_transmit, ..config(controller) };
+        let mut random = Random::stream(1, "loss");
+        let lost = dropping((10..2_500).filter(|_| random.chance(0.02)));
+        let mut pair = Pair::new(config, RTT, Some(Rate::from_mbit_per_sec(10)), lost, Script::default());
+        let info = pair.transfer(2_000 * MSS, Span::from_secs(60));
+        assert_eq!(pair.read, 2_000 * MSS);
+        [info.retransmitted, info.timeouts, info.recoveries, info.delivered, info.cwnd.into()]
+    };
+    let all =
+        [("newreno", true), ("newreno", false), ("cubic", true)].map(|(name, limited)| counts(name, limited));
+    assert_eq!(all, [[50, 2, 28, 2032, 3], [35, 0, 30, 2001, 10], [50, 3, 27, 2059, 3]]);
 }
 
 /// Number of segments sent before the lost 61st segment is retransmitted.
