@@ -49,6 +49,8 @@ pub struct Delivered {
     pub rtt: Option<RttSample>,
     /// Timestamps of the acknowledgement (RFC 7323); `None` without the option.
     pub timestamps: Option<Timestamps>,
+    /// Our clock when the acknowledgement arrived, in the ticks of its timestamps; 0 without the option.
+    pub own_ticks: u32,
     /// Offset of the next new byte to be sent.
     pub next_sequence: u64,
     /// Offset of the first byte not acknowledged.
@@ -81,12 +83,10 @@ pub struct Ack {
     pub lost_segments: u32,
     /// All segments ever marked lost (Linux `tp->lost`).
     pub lost: u64,
-    /// When the pacer releases the next segment; not later than `now` without pacing (Linux `tcp_wstamp_ns`).
+    /// When the pacer releases the next segment; not later than `now` if it may leave now (Linux `tcp_wstamp_ns`).
     pub departure: Time,
     /// Packets newly reported CE; with classic feedback, the segments acknowledged while ECE was set.
     pub ce_packets: u32,
-    /// Bytes of the packets newly reported CE.
-    pub ce_bytes: Bytes,
     /// Bytes in flight before this acknowledgement.
     pub in_flight_before: Bytes,
     /// Bytes in flight after this acknowledgement.
@@ -114,15 +114,13 @@ pub struct RttSample {
     pub delayed: bool,
 }
 
-/// The timestamp option of an acknowledgement, with our clock.
+/// The timestamp option of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Timestamps {
     /// The peer's clock when it sent the acknowledgement, in its ticks.
     pub peer_ticks: u32,
     /// Our clock when we sent the segment that is acknowledged, in our ticks.
     pub echoed_ticks: u32,
-    /// Our clock now, in our ticks.
-    pub own_ticks: u32,
     /// Length of a tick, assumed to be the same at both ends.
     pub tick: Span,
 }

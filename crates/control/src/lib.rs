@@ -311,6 +311,7 @@ mod tests {
                 ce_packets: ack.ce_packets,
                 rtt: ack.rtt,
                 timestamps: ack.timestamps,
+                own_ticks: (acknowledged / 1_000) as u32,
                 next_sequence: ack.next_sequence,
                 acknowledged,
                 phase,

@@ -116,7 +116,7 @@ impl LowPriority {
 
     /// Takes the delay of an acknowledgement and responds to it (Linux `tcp_lp_pkts_acked`).
     fn observe(&mut self, timestamps: &Timestamps, delivered: &Delivered) {
-        let now = timestamps.own_ticks;
+        let now = delivered.own_ticks;
         let sampled = delivered.rtt.is_some();
         match &mut self.delay {
             Delay::Kernel(delay) if sampled => delay.sample(timestamps),

@@ -6,6 +6,9 @@
 //! acknowledgement echoes the oldest segment that it acknowledges, and looks like a longer delay.
 
 use crate::Timestamps;
+use weir_base::Span;
+
+const MILLISECOND: Span = Span::from_millis(1);
 
 /// One-way delays of a connection.
 #[derive(Debug, Default)]
@@ -37,18 +40,20 @@ impl Clock {
         Clock { raw, ticks: FIRST }
     }
 
-    /// The clock's time in milliseconds, rounded down, with ticks of `tick` microseconds.
-    fn millis(&mut self, raw: u32, tick: u64) -> u64 {
+    /// The clock's time in milliseconds, rounded down.
+    #[inline(always)]
+    fn millis(&mut self, raw: u32, tick: Span) -> u64 {
         self.ticks = self.ticks.wrapping_add_signed(i64::from(raw.wrapping_sub(self.raw) as i32));
         self.raw = raw;
-        self.ticks.wrapping_mul(tick) / 1_000
+        // Nearly every clock has this tick.
+        if tick == MILLISECOND { self.ticks } else { self.ticks.wrapping_mul(tick.as_micros()) / 1_000 }
     }
 }
 
 impl OneWayDelay {
     /// The delay of the acknowledged segment less the delay of the first one, in milliseconds.
     pub(crate) fn sample(&mut self, timestamps: &Timestamps) -> i64 {
-        let tick = timestamps.tick.as_micros();
+        let tick = timestamps.tick;
         let clocks = self.clocks.get_or_insert_with(|| Clocks {
             peer: Clock::new(timestamps.peer_ticks),
             own: Clock::new(timestamps.echoed_ticks),
@@ -61,17 +66,13 @@ impl OneWayDelay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_base::Span;
 
     /// The delays of segments that left at the first tick of a pair and were acknowledged at the second, which is the peer's.
     fn delays(tick: Span, ticks: &[(u32, u32)]) -> Vec<i64> {
         let mut owd = OneWayDelay::default();
-        let sample = |&(echoed_ticks, peer_ticks)| {
-            owd.sample(&Timestamps { peer_ticks, echoed_ticks, own_ticks: echoed_ticks, tick })
-        };
+        let sample = |&(echoed_ticks, peer_ticks)| owd.sample(&Timestamps { peer_ticks, echoed_ticks, tick });
         ticks.iter().map(sample).collect()
     }
-    const MILLISECOND: Span = Span::from_millis(1);
 
     #[test]
     fn delays_are_relative_to_the_first_sample_whatever_the_clock_offsets() {

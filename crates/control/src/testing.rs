@@ -38,7 +38,6 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
         lost: 0,
         departure: now,
         ce_packets: 0,
-        ce_bytes: Bytes::ZERO,
         in_flight_before: Bytes::ZERO,
         in_flight: Bytes::ZERO,
         next_sequence: 0,
@@ -64,7 +63,6 @@ pub(crate) fn stamped(ack: Ack, delay: u32) -> Ack {
     let timestamps = Timestamps {
         peer_ticks: APART + own_ticks + delay,
         echoed_ticks: own_ticks,
-        own_ticks,
         tick: Span::from_millis(1),
     };
     Ack { timestamps: Some(timestamps), ..ack }
@@ -80,6 +78,7 @@ pub(crate) fn delivered(now: Time, segments: u32) -> Delivered {
         ce_packets: 0,
         rtt: None,
         timestamps: None,
+        own_ticks: millis(now),
         next_sequence: 0,
         acknowledged: 0,
         phase: Phase::Open,
@@ -373,7 +372,6 @@ impl Path {
         Timestamps {
             peer_ticks: APART + millis(self.now - self.link.rtt / 2),
             echoed_ticks: millis(flight.sent),
-            own_ticks: millis(self.now),
             tick: Span::from_millis(1),
         }
     }
@@ -404,7 +402,6 @@ impl Path {
             lost: self.drops,
             departure: self.next_send.max(self.now),
             ce_packets: u32::from(flight.marked),
-            ce_bytes: if flight.marked { MSS } else { Bytes::ZERO },
             in_flight_before,
             in_flight: self.in_flight(),
             next_sequence: self.next_sequence,

@@ -39,8 +39,6 @@ pub(crate) struct Outlet {
     pub(crate) datagrams: bool,
     /// Whether the network itself sends them, each at the exact time that the workload asks for.
     pub(crate) exact: bool,
-    /// Whether it is the receiving end, which mostly sends one packet at a time.
-    pub(crate) answers: bool,
 }
 
 /// A flow's backlog in the card of its sending host.
@@ -64,14 +62,13 @@ impl Flow {
         let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
         let Pair { from, to, .. } = run.pair(number);
         let datagrams = group.tcp().is_none();
-        let outlet = |from: usize, to: usize, answers: bool| Outlet {
+        let outlet = |from: usize, to: usize| Outlet {
             address: FlowAddress { flow: number as u32, from: from as u16, to: to as u16, ip: group.ip },
             datagrams,
             exact,
-            answers,
         };
         Flow {
-            outlets: [outlet(from, to, false), outlet(to, from, true)],
+            outlets: [outlet(from, to), outlet(to, from)],
             application: application as u32,
             asks: [false; 2],
             random_arrivals: group.workload.has_random_arrivals(),

@@ -242,7 +242,6 @@ impl Forms {
         let timestamps = seen.ticks.map(|(peer_ticks, echoed_ticks)| Timestamps {
             peer_ticks,
             echoed_ticks,
-            own_ticks: (self.now / 1_000) as u32,
             tick: Span::from_millis(1),
         });
         let ack = Ack {
@@ -257,7 +256,6 @@ impl Forms {
             lost: self.lost,
             departure: self.time(),
             ce_packets: seen.ce_packets,
-            ce_bytes: Bytes::new(u64::from(seen.ce_packets) * mss),
             in_flight_before: Bytes::new((seen.in_flight + u64::from(seen.segments)) * mss),
             in_flight: Bytes::new(seen.in_flight * mss),
             next_sequence: self.next,
@@ -292,6 +290,7 @@ impl Forms {
                 acked_segments: seen.acked_segments,
                 sacked_out: seen.sacked_out,
                 timestamps: ack.timestamps,
+                own_ticks: (self.now / 1_000) as u32,
                 ce_packets: ack.ce_packets,
                 rtt: ack.rtt,
                 next_sequence: ack.next_sequence,

@@ -59,7 +59,7 @@ pub(super) fn transmit<E: Endpoint>(
     now: Time,
 ) {
     while transmit_one(endpoint, outlet, pool, fabric, now) {
-        if outlet.answers && endpoint.is_quiet() {
+        if endpoint.is_quiet() {
             return;
         }
     }

@@ -152,31 +152,24 @@ pub(crate) struct SenderCounters {
     cep: u32,
     /// Marked bytes by the option (`s.ceb`), extended to 64 bits.
     ceb: u64,
-    /// Marked bytes reported to the controller.
-    reported: u64,
 }
 
 impl SenderCounters {
     /// Counters after a handshake; `marked` says whether the peer reported a mark in it.
     pub(crate) fn after(marked: bool) -> SenderCounters {
-        SenderCounters { cep: FIRST_PACKETS + u32::from(marked), ceb: 0, reported: 0 }
+        SenderCounters { cep: FIRST_PACKETS + u32::from(marked), ceb: 0 }
     }
 
-    /// Takes the feedback of an acknowledgement and returns the numbers of newly marked packets and bytes.
-    pub(crate) fn take(&mut self, told: &AccEcnFeedback, delivered: &Delivered) -> (u32, u64) {
+    /// Takes the feedback of an acknowledgement and returns the number of newly marked packets.
+    pub(crate) fn take(&mut self, told: &AccEcnFeedback, delivered: &Delivered) -> u32 {
         // The acknowledgement was or may have been overtaken by a newer one.
         if delivered.segments == 0 && !told.newer {
-            return (0, 0);
+            return 0;
         }
         let newly = self.take_option(&told.counters);
         let packets = self.read_ace(told.ace, newly, delivered);
         self.cep = self.cep.wrapping_add(packets);
-        let bytes = match newly {
-            Some(_) => self.ceb.saturating_sub(self.reported),
-            None => (u64::from(packets) * delivered.mss).min(delivered.bytes),
-        };
-        self.reported += bytes;
-        (packets, bytes)
+        packets
     }
 
     /// Takes the option and returns the newly marked bytes; `None` if it is old or does not contain their counter.
@@ -247,14 +240,13 @@ mod tests {
     fn counters_start_at_five_packets_and_wrap() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         assert_eq!(counted.ace(), 5);
-        let mut sum = (0, 0);
+        let mut sum = 0;
         for _ in 0..100 {
             receive(&mut counted, Ecn::Ce, 2);
-            let (packets, bytes) = known.take(&told(&counted, true), &delivered(2));
+            sum += known.take(&told(&counted, true), &delivered(2));
             counted.on_told(true);
-            sum = (sum.0 + packets, sum.1 + bytes);
         }
-        assert_eq!(sum, (200, 200 * MSS));
+        assert_eq!((sum, known.ceb), (200, 200 * MSS));
     }
 
     #[test]
@@ -264,7 +256,7 @@ mod tests {
         counted.on_told(true);
         receive(&mut counted, Ecn::Ect0, 2);
         receive(&mut counted, Ecn::Ce, 1);
-        assert_eq!(known.take(&told(&counted, true), &delivered(5)), (3, 3 * MSS));
+        assert_eq!((known.take(&told(&counted, true), &delivered(5)), known.ceb), (3, 3 * MSS));
     }
 
     #[test]
@@ -273,8 +265,8 @@ mod tests {
         receive(&mut counted, Ecn::Ce, 1);
         let old = AccEcnFeedback { newer: false, ..told(&counted, true) };
         receive(&mut counted, Ecn::Ce, 2);
-        assert_eq!(known.take(&told(&counted, true), &delivered(3)), (3, 3 * MSS));
-        assert_eq!(known.take(&old, &delivered(0)), (0, 0));
+        assert_eq!((known.take(&told(&counted, true), &delivered(3)), known.ceb), (3, 3 * MSS));
+        assert_eq!((known.take(&old, &delivered(0)), known.ceb), (0, 3 * MSS));
         // Its option has no effect either, since its counter is behind the known one.
         assert_eq!(known.take_option(&old.counters), None);
     }
@@ -289,8 +281,8 @@ mod tests {
                 (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
             receive(&mut counted, Ecn::Ce, marked);
             receive(&mut counted, Ecn::Ect0, segments - marked);
-            let (packets, bytes) = known.take(&told(&counted, true), &delivered(segments));
-            assert_eq!((packets, bytes), (marked, u64::from(marked) * MSS), "{marked} of {segments}");
+            let packets = known.take(&told(&counted, true), &delivered(segments));
+            assert_eq!((packets, known.ceb), (marked, u64::from(marked) * MSS), "{marked} of {segments}");
         }
     }
 
@@ -300,23 +292,22 @@ mod tests {
         receive(&mut counted, Ecn::Ce, 1);
         receive(&mut counted, Ecn::Ect0, 9);
         // One or nine: the safe reading is nine (appendix A.2.1).
-        assert_eq!(known.take(&told(&counted, false), &delivered(10)), (9, 9 * MSS));
+        assert_eq!(known.take(&told(&counted, false), &delivered(10)), 9);
         // Up to seven there is only one interpretation.
         receive(&mut counted, Ecn::Ect0, 7);
         let mut known = SenderCounters::after(false);
-        assert_eq!(known.take(&told(&counted, false), &delivered(7)), (1, MSS));
+        assert_eq!(known.take(&told(&counted, false), &delivered(7)), 1);
     }
 
     #[test]
     fn byte_counters_wrap_at_16_mib() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
-        let mut sum = 0;
         for _ in 0..20_000 {
             receive(&mut counted, Ecn::Ce, 1);
-            sum += known.take(&told(&counted, true), &delivered(1)).1;
+            known.take(&told(&counted, true), &delivered(1));
             counted.on_told(true);
         }
-        assert_eq!(sum, 20_000 * MSS);
+        assert_eq!(known.ceb, 20_000 * MSS);
     }
 
     #[test]

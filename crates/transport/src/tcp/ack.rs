@@ -8,7 +8,7 @@ mod sack;
 use super::accecn::{AccEcnFeedback, Delivered};
 use super::rate::Sampling;
 use super::sender::{Pending, Rexmit, Sender, micros};
-use weir_base::{Bytes, Span, Time};
+use weir_base::{Span, Time};
 use weir_control::{Ack, Phase, Recovery, RttSample, Signal, Timestamps};
 
 /// The fields of an arriving segment that concern the sender, in positions.
@@ -98,18 +98,16 @@ fn widen(range: &mut Option<(u64, u64)>, at: u64) {
 struct Before {
     una: u64,
     in_flight: u32,
-    /// Segments delivered, and segments marked lost, so far.
+    /// Segments delivered so far.
     delivered: u64,
-    lost: u64,
 }
 
 /// The fields of an acknowledgement that are passed to the controller.
 #[derive(Debug, Clone, Copy)]
 struct Report {
     timestamps: Option<Timestamps>,
-    /// Newly marked packets, and their bytes.
+    /// Newly marked packets.
     ce_packets: u32,
-    ce_bytes: Bytes,
     /// Whether it only advances the cumulative number.
     predicted: bool,
 }
@@ -130,10 +128,10 @@ impl Sender {
             self.window_opened();
             return;
         }
-        self.idle = false;
+        self.waits = false;
         let mut effects = Effects { echoed: arrival.tsecr, ..Effects::default() };
         let mut tally = Tally::default();
-        let before = self.before();
+        let (before, lost) = (self.before(), self.board.total_lost);
         let prior_out = self.board.out();
         if arrival.ack < before.una {
             self.on_old_ack(arrival, before.una, &mut effects, &mut tally, now);
@@ -160,9 +158,9 @@ impl Sender {
         }
         self.clean_queue(before.una, prior_highest, &mut effects, &mut tally, now);
         let segments = (self.delivery.delivered - before.delivered) as u32;
-        let (ce_packets, ce_bytes) = self.take_marks(arrival, segments, &mut effects);
-        let timestamps = self.timestamps_of(arrival, now);
-        let report = Report { timestamps, ce_packets, ce_bytes, predicted };
+        let ce_packets = self.take_marks(arrival, segments, &mut effects);
+        let timestamps = self.timestamps_of(arrival);
+        let report = Report { timestamps, ce_packets, predicted };
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
         self.tell_delivered(&effects, &tally, &report, now);
         if self.probe_end != 0 {
@@ -172,19 +170,15 @@ impl Sender {
         if !effects.not_duplicate() || effects.alert() || self.phase != Phase::Open {
             rexmit = self.alert(before.una, &mut effects, now);
         }
-        self.conclude(&before, &effects, &tally, &report, now);
+        let losses = (self.board.total_lost - lost) as u32;
+        self.conclude(&before, &effects, &tally, &report, losses, now);
         if rexmit != Rexmit::Nothing {
             self.rexmit = rexmit;
         }
     }
 
     fn before(&self) -> Before {
-        Before {
-            una: self.una,
-            in_flight: self.board.in_flight(),
-            delivered: self.delivery.delivered,
-            lost: self.board.total_lost,
-        }
+        Before { una: self.una, in_flight: self.board.in_flight(), delivered: self.delivery.delivered }
     }
 
     /// Tells the controller of the delivery, if it asks for that: of all segments since the last time. Without SACK, that which a
@@ -204,6 +198,7 @@ impl Sender {
             ce_packets: report.ce_packets,
             rtt: tally.rtt_sample(effects),
             timestamps: report.timestamps,
+            own_ticks: report.timestamps.map_or(0, |_| self.clock.ticks(now)),
             next_sequence: self.next,
             acknowledged: self.una,
             phase: self.phase,
@@ -211,14 +206,22 @@ impl Sender {
         });
     }
 
-    /// Ends the processing of an acknowledgement whose effects are known: timer, rate sample, and the controller's response.
+    /// Ends the processing of an acknowledgement whose effects are known: timer, rate sample, and the controller's response. `losses` are
+    /// the segments that it marked lost.
     #[inline(always)]
-    fn conclude(&mut self, before: &Before, effects: &Effects, tally: &Tally, report: &Report, now: Time) {
+    fn conclude(
+        &mut self,
+        before: &Before,
+        effects: &Effects,
+        tally: &Tally,
+        report: &Report,
+        losses: u32,
+        now: Time,
+    ) {
         if effects.set_timer {
             self.set_timer_soon(now);
         }
         let segments = (self.delivery.delivered - before.delivered) as u32;
-        let losses = (self.board.total_lost - before.lost) as u32;
         let rate = self.delivery.sample(&tally.sampling, micros(now), segments, losses, self.least_rtt());
         self.counters.marked += u64::from(report.ce_packets);
         let round_start = effects.una_advanced && self.una > self.round_end;
@@ -235,9 +238,8 @@ impl Sender {
             delivered: self.delivery.delivered,
             lost_segments: losses,
             lost: self.board.total_lost,
-            departure: self.pacer.ready_at().max(now),
+            departure: self.pacer.ready_at(),
             ce_packets: report.ce_packets,
-            ce_bytes: report.ce_bytes,
             in_flight_before: self.bytes(before.in_flight),
             in_flight: self.bytes(self.board.in_flight()),
             next_sequence: self.next,
@@ -251,48 +253,39 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn timestamps_of(&self, arrival: &Arrival<'_>, now: Time) -> Option<Timestamps> {
+    fn timestamps_of(&self, arrival: &Arrival<'_>) -> Option<Timestamps> {
         if arrival.tsecr == 0 {
             return None;
         }
-        Some(Timestamps {
-            peer_ticks: arrival.tsval,
-            echoed_ticks: arrival.tsecr,
-            own_ticks: self.clock.ticks(now),
-            tick: self.clock.tick,
-        })
+        Some(Timestamps { peer_ticks: arrival.tsval, echoed_ticks: arrival.tsecr, tick: self.clock.tick })
     }
 
-    /// Newly marked packets and bytes by Accurate ECN (`tcp_accecn_process`); `None` if it is not in use.
-    fn count_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> Option<(u32, Bytes)> {
+    /// Newly marked packets by Accurate ECN (`tcp_accecn_process`); `None` if it is not in use.
+    fn count_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> Option<u32> {
         let bytes = self.bytes(segments).get();
         let known = self.ecn.accecn.as_mut()?;
-        let (packets, marked) = match &arrival.told {
-            Some(told) => known.take(told, &Delivered { segments, bytes, mss: self.mss.into() }),
-            None => (0, 0),
-        };
-        Some((packets, Bytes::new(marked)))
+        let delivered = Delivered { segments, bytes, mss: self.mss.into() };
+        Some(arrival.told.as_ref().map_or(0, |told| known.take(told, &delivered)))
     }
 
     /// Keeps marks of an acknowledgement that is not passed to the controller; they count with the next one. Returns whether there
     /// are any.
     fn hold_marks(&mut self, arrival: &Arrival<'_>, segments: u32) -> bool {
-        let Some((packets, bytes)) = self.count_marks(arrival, segments) else { return false };
-        self.ecn.held = (self.ecn.held.0 + packets, self.ecn.held.1 + bytes);
+        let Some(packets) = self.count_marks(arrival, segments) else { return false };
+        self.ecn.held += packets;
         packets > 0
     }
 
-    /// The packets and bytes that an acknowledgement newly reports as marked: by Accurate ECN, with those that were held, or all that it
-    /// delivers if it has ECE.
-    fn take_marks(&mut self, arrival: &Arrival<'_>, newly: u32, effects: &mut Effects) -> (u32, Bytes) {
+    /// The packets that an acknowledgement newly reports as marked: by Accurate ECN, with those that were held, or all that it delivers
+    /// if it has ECE.
+    fn take_marks(&mut self, arrival: &Arrival<'_>, newly: u32, effects: &mut Effects) -> u32 {
         match self.count_marks(arrival, newly) {
-            Some((packets, bytes)) => {
+            Some(packets) => {
                 effects.ece |= packets > 0;
-                let (held_packets, held_bytes) = std::mem::take(&mut self.ecn.held);
-                (packets + held_packets, bytes + held_bytes)
+                packets + std::mem::take(&mut self.ecn.held)
             }
-            None if effects.ece => (newly, self.bytes(newly)),
-            None => (0, Bytes::ZERO),
+            None if effects.ece => newly,
+            None => 0,
         }
     }
 

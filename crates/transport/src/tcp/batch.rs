@@ -29,6 +29,12 @@ impl Batch {
         *self = Batch { room, end };
     }
 
+    /// Whether the batch has filled the congestion window.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.room == 0
+    }
+
     /// Whether another segment may follow.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {

@@ -22,13 +22,14 @@ const LEAST_WINDOW: u32 = 10;
 /// The limit of written and unacknowledged data.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
-    limit: u64,
     most: u64,
     mss: u64,
     /// Memory requested for a segment of the window, in bytes.
     per_segment: u64,
     /// Number of windows that must fit.
     windows: u64,
+    /// The largest window, in segments, for which the limit is large enough.
+    enough_for: u32,
     /// Payload bytes that fit, in full segments, each charged with its head.
     capacity: u64,
     /// The application is woken if the buffer holds at most this many payload bytes: when a third is free (`sk_stream_write_space`).
@@ -45,11 +46,11 @@ impl SendBuffer {
         let per_segment = (mss + OPTIONS + HEADERS + SHARED_INFO).next_power_of_two() + SK_BUFF;
         let windows = u64::from(windows);
         let mut buffer = SendBuffer {
-            limit: 0,
             most: most.get(),
             mss,
             per_segment,
             windows,
+            enough_for: 0,
             capacity: 0,
             wakes_below: 0,
             awaited: false,
@@ -59,29 +60,25 @@ impl SendBuffer {
     }
 
     fn set_limit(&mut self, limit: u64) {
-        self.limit = limit;
+        let windows = limit / (self.windows * self.per_segment);
+        self.enough_for = if limit < self.most { windows.min(u32::MAX.into()) as u32 } else { u32::MAX };
         // A segment may begin as long as the limit is not reached (`sk_stream_memory_free`), and may pass it.
         self.capacity = limit.div_ceil(self.mss + CHARGE).max(1) * self.mss;
         self.wakes_below = limit * 2 / 3 / (self.mss + CHARGE) * self.mss;
     }
 
-    /// The limit that a window of this many segments requests.
-    #[inline]
-    fn requested(&self, segments: u32) -> u64 {
-        (self.windows * u64::from(segments.max(LEAST_WINDOW)) * self.per_segment).min(self.most)
-    }
-
     /// Whether [`SendBuffer::expand`] would grow the limit.
     #[inline]
     pub(crate) fn is_short_of(&self, segments: u32) -> bool {
-        self.requested(segments) > self.limit
+        segments.max(LEAST_WINDOW) > self.enough_for
     }
 
     /// Grows the limit for a window of this many segments, up to the largest.
     #[inline]
     pub(crate) fn expand(&mut self, segments: u32) {
         if self.is_short_of(segments) {
-            self.set_limit(self.requested(segments));
+            let requested = self.windows * u64::from(segments.max(LEAST_WINDOW)) * self.per_segment;
+            self.set_limit(requested.min(self.most));
         }
     }
 

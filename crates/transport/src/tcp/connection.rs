@@ -38,11 +38,20 @@ struct Handshake {
     deadline: Time,
     first_sent: Option<Time>,
     attempts: u32,
-    send_due: bool,
-    /// Whether the SYN-ACK must be acknowledged, before any data (`tcp_rcv_synsent_state_process`).
-    answer_due: bool,
     /// The data that the application has written so far.
     written: Written,
+}
+
+/// A segment that leaves before all others.
+#[derive(Debug)]
+enum First {
+    Nothing,
+    /// A SYN or a SYN-ACK.
+    Syn,
+    /// The acknowledgement of the SYN-ACK, which leaves before any data (`tcp_rcv_synsent_state_process`).
+    Answer,
+    /// An acknowledgement of the state before the last segment.
+    Early(Segment),
 }
 
 /// One endpoint of a connection.
@@ -57,8 +66,7 @@ pub struct Connection {
     agreed: Option<Feedback>,
     /// The codepoint of the packet with the peer's SYN or SYN-ACK.
     opened_with: Ecn,
-    /// An acknowledgement of the state before the last segment, which leaves first.
-    early: Option<Segment>,
+    first: First,
     /// The newest segment with new data and its packet's codepoint, if the next segment of its batch has the same header fields.
     first_of_batch: Option<(Segment, Ecn)>,
     now: Time,
@@ -77,7 +85,7 @@ impl Connection {
         self.now = now;
         if self.state == State::Listen {
             self.state = State::SynSent;
-            self.handshake.send_due = true;
+            self.first = First::Syn;
         }
     }
 
@@ -92,15 +100,13 @@ impl Connection {
                 deadline: Time::NEVER,
                 first_sent: None,
                 attempts: 0,
-                send_due: false,
-                answer_due: false,
                 written: Written::default(),
             },
             peer_sequence: 0,
             sender: None,
             agreed: None,
             opened_with: Ecn::NotEct,
-            early: None,
+            first: First::Nothing,
             first_of_batch: None,
             now: Time::ZERO,
         }
@@ -182,7 +188,7 @@ impl Connection {
                 let next = sender.next;
                 let mut held_back = Segment::default();
                 self.compose(&mut held_back, next, 0, Flags::ACK, now);
-                self.early = Some(held_back);
+                self.first = First::Early(held_back);
                 self.receiver.on_told_first(seq);
             }
             let Some(sender) = self.sender.as_deref() else { return };
@@ -266,6 +272,9 @@ impl Connection {
         };
         sender.on_predicted_ack(&arrival, now);
         sender.check_space(now);
+        if sender.begins_answer() {
+            self.first_of_batch = None;
+        }
         true
     }
 
@@ -274,7 +283,7 @@ impl Connection {
         self.now = now;
         if now >= self.handshake.deadline {
             self.handshake.deadline = Time::NEVER;
-            self.handshake.send_due = true;
+            self.first = First::Syn;
         }
         if self.receiver.acks.deadline() <= now && self.receiver.acks.on_timer(now) {
             self.receiver.ack_due = true;
@@ -287,10 +296,11 @@ impl Connection {
     /// When [`Connection::on_timer`], and [`Connection::poll_transmit`] after it, must be called next, for a timer or the pacer.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        let timers = self.handshake.deadline.min(self.receiver.acks.deadline());
+        let timers = self.receiver.acks.deadline();
         match self.sender.as_deref() {
+            // The handshake is done, so its timer is not set.
             Some(sender) => timers.min(sender.deadline).min(sender.pacing_deadline(self.now)),
-            None => timers,
+            None => timers.min(self.handshake.deadline),
         }
     }
 
@@ -309,8 +319,7 @@ impl Connection {
             return self.transmit_first(segment, now);
         }
         let sender = self.sender.as_deref_mut()?;
-        // As at the receiving end of a flow.
-        if !sender.idle {
+        if !sender.waits {
             match sender.next_in_batch(now) {
                 Next::Segment(outgoing) => return Some(self.put_next_on_wire(outgoing, segment, now)),
                 Next::Full => sender.end_burst(now),
@@ -331,15 +340,15 @@ impl Connection {
     /// Whether a segment waits that leaves before all others.
     #[inline]
     fn goes_first(&self) -> bool {
-        self.handshake.send_due | self.handshake.answer_due | self.early.is_some()
+        !matches!(self.first, First::Nothing)
     }
 
-    /// Whether nothing must be sent and nothing is outstanding: then [`Connection::transmit_into`] would change nothing.
+    /// Whether [`Connection::transmit_into`] would send nothing and change nothing.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         let Some(sender) = self.sender.as_deref() else { return false };
-        debug_assert!(!sender.idle || sender.would_stay_idle());
-        sender.idle && !self.receiver.ack_due && !self.goes_first()
+        debug_assert!(!sender.waits || sender.would_wait());
+        sender.waits && !self.receiver.ack_due && !self.goes_first()
     }
 
     /// The host's queue accepts no packet now. Returns whether data that would leave now stays unsent for this reason. Segments of
@@ -365,7 +374,8 @@ impl Connection {
     fn written(&mut self) -> &mut Written {
         match self.sender.as_deref_mut() {
             Some(sender) => {
-                sender.idle = false;
+                sender.waits = false;
+                sender.batch.end();
                 &mut sender.written
             }
             None => &mut self.handshake.written,

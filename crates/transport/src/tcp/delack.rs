@@ -92,21 +92,21 @@ impl DelayedAck {
         }
     }
 
-    /// In-order data has arrived (`tcp_event_data_recv`).
+    /// In-order data has arrived (`tcp_event_data_recv`). `window` gives the bytes of the advertised window before it.
     #[inline(always)]
-    pub(crate) fn on_data(&mut self, len: u64, window: u64, rto: u64, now: Time) {
+    pub(crate) fn on_data(&mut self, len: u64, rto: u64, now: Time, window: impl FnOnce() -> u64) {
         self.scheduled = true;
         self.rto = rto;
         self.largest = self.largest.max(len);
         if self.ato == 0 {
-            self.quicken(window, MAX_QUICK);
+            self.quicken(window(), MAX_QUICK);
             self.ato = MIN;
         } else {
             // With so small a gap, the gap in jiffies is at most half of the shortest delay: no division is needed.
             if now.since(self.last_data) < Span::from_micros(MIN / 2) {
                 self.ato = self.ato / 2 + MIN / 2;
             } else {
-                self.adapt(window, rto, now);
+                self.adapt(window(), rto, now);
             }
         }
         self.last_data = now;
@@ -317,7 +317,7 @@ mod tests {
         let mut pending = 0;
         let mut sent = Vec::new();
         for n in 0..segments {
-            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+            ack.on_data(1448, 220_000, Time::ZERO, || 65_160);
             pending += 1448;
             if leaves(ack, pending, false) {
                 ack.on_ack_sent(0);
@@ -338,7 +338,7 @@ mod tests {
     fn with_a_fixed_delay_every_second_segment_is_acknowledged_from_the_first_on() {
         let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)), false);
         assert_eq!(acknowledged(&mut ack, 6), [1, 3, 5]);
-        ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+        ack.on_data(1448, 220_000, Time::ZERO, || 65_160);
         assert!(!leaves(&mut ack, 1448, false));
         let late = ack.deadline();
         assert!(late >= Time::ZERO + Span::from_millis(100) && late <= Time::ZERO + Span::from_millis(104));
@@ -352,7 +352,7 @@ mod tests {
         let mut ack = DelayedAck::new(false, Some(Span::from_millis(100)), true);
         let (mut pending, mut at_once, mut after_read) = (0, vec![], vec![]);
         for n in 1..=9 {
-            ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+            ack.on_data(1448, 220_000, Time::ZERO, || 65_160);
             pending += 1448;
             let (due, unread) = (leaves(&mut ack, pending, false), 1448);
             if due || ack.after_read(pending, false) {
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn a_lone_segment_waits_40_ms() {
         let mut ack = DelayedAck::new(true, None, false);
-        ack.on_data(1448, 65_160, 220_000, Time::ZERO);
+        ack.on_data(1448, 220_000, Time::ZERO, || 65_160);
         ack.quick = 0;
         assert!(!leaves(&mut ack, 1448, false));
         assert_eq!(ack.deadline(), Time::ZERO + Span::from_millis(44));

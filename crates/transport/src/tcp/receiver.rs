@@ -163,7 +163,7 @@ impl Receiver {
         if start < self.next {
             self.reassembly.note_duplicate(start, self.next);
         }
-        let window = self.window.offered(self.next);
+        let before = self.next;
         let (mut reached, mut beyond) = (end, 0);
         if !self.reassembly.is_empty() {
             reached = self.reassembly.advance(end);
@@ -173,20 +173,23 @@ impl Receiver {
                 self.acks.demand();
             }
         }
-        let fin_reached = self.fin.is_some_and(|fin| reached > fin);
-        self.unread += reached - self.next - u64::from(fin_reached);
+        self.unread += reached - before;
         self.next = reached;
+        if let Some(fin) = self.fin
+            && reached > fin
+        {
+            // The FIN takes a position, and is acknowledged at once.
+            self.unread -= 1;
+            self.acks.demand();
+        }
         let len = end - start;
         if data.len > self.acks.largest() {
             self.window.measure(data.len);
         }
-        self.acks.on_data(len, window, rto, now);
+        self.acks.on_data(len, rto, now, || self.window.offered(before));
         self.see_codepoint(data.ecn);
         if self.window.open(len, self.held, true) {
             self.acks.tell_opening();
-        }
-        if fin_reached {
-            self.acks.demand();
         }
         self.window.autotune(reached, beyond, now);
         if data.push || data.len < self.acks.largest() {

@@ -84,8 +84,8 @@ pub(crate) struct EcnSender {
     pub(crate) echoes: bool,
     /// Counters by which the peer reports marks; `None` without Accurate ECN.
     pub(crate) accecn: Option<super::accecn::SenderCounters>,
-    /// Marked packets and bytes that have yet to be reported to the controller.
-    pub(crate) held: (u32, Bytes),
+    /// Marked packets that have yet to be reported to the controller.
+    pub(crate) held: u32,
     /// Whether the next new segment carries CWR.
     pub(crate) cwr_queued: bool,
 }
@@ -138,9 +138,9 @@ pub(crate) struct Sender {
     /// New segments since the queue was last found empty or blocked.
     pub(crate) burst: u32,
     pub(crate) batch: super::batch::Batch,
-    /// Whether [`Sender::poll`] has found nothing to send while nothing is outstanding, and would find the same again: no data was
-    /// written, nothing was acknowledged and no timer has fired since.
-    pub(crate) idle: bool,
+    /// Whether [`Sender::poll`] would return nothing and change nothing until data is written, an acknowledgement arrives or a timer
+    /// fires: nothing is left to send and nothing is outstanding, or the window is full.
+    pub(crate) waits: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last reduced after an idle time.
@@ -216,7 +216,7 @@ impl Sender {
             forced: Forced::Nothing,
             burst: 0,
             batch: super::batch::Batch::default(),
-            idle: false,
+            waits: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             idle_since: Time::NEVER,
@@ -256,6 +256,7 @@ impl Sender {
     }
 
     /// The window in segments: PRR's window during a reduction, otherwise the controller's, which is at least one segment.
+    #[inline]
     pub(crate) fn cwnd(&self) -> u32 {
         if self.reducing() && !self.own_recovery { self.prr.cwnd() } else { self.controller_cwnd() }
     }
@@ -302,6 +303,7 @@ impl Sender {
     }
 
     /// Whether the window is below the threshold (`tcp_in_slow_start`).
+    #[inline]
     pub(crate) fn in_slow_start(&self) -> bool {
         // The window with one more segment is still within the threshold.
         let more = (u64::from(self.cwnd()) + 1) * u64::from(self.mss);
@@ -309,6 +311,7 @@ impl Sender {
     }
 
     /// Whether the window limited sending (`tcp_is_cwnd_limited`).
+    #[inline(always)]
     pub(crate) fn cwnd_limited(&self) -> bool {
         self.usage.limited || (self.in_slow_start() && self.cwnd() < 2 * self.usage.most_out)
     }

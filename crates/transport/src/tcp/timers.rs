@@ -93,7 +93,7 @@ impl Sender {
         }
         let pending = self.pending;
         self.batch.end();
-        self.idle = false;
+        self.waits = false;
         self.disarm();
         match pending {
             Pending::Nothing => {}

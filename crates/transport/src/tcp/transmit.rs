@@ -96,31 +96,45 @@ impl Sender {
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
         if self.at_rest() {
             self.note_starvation();
-            self.idle = self.would_stay_idle();
+            self.waits = self.would_wait();
             return None;
         }
         self.poll_queues(now)
     }
 
-    /// Whether nothing is outstanding and [`Sender::poll`] would return nothing and change nothing.
-    pub(crate) fn would_stay_idle(&self) -> bool {
-        self.board.out() == 0 && self.at_rest() && self.delivery.is_limited_by_application(0)
+    /// Whether [`Sender::poll`] would return nothing and change nothing.
+    pub(crate) fn would_wait(&self) -> bool {
+        let nothing_is_out = self.board.out() == 0 && self.delivery.is_limited_by_application(0);
+        (nothing_is_out && self.at_rest()) || (self.is_settled() && self.is_full())
     }
 
     /// Whether nothing waits to be sent and the last burst is settled.
     #[inline]
     fn at_rest(&self) -> bool {
-        !self.written.endless
-            && self.forced == Forced::Nothing
-            && self.rexmit == Rexmit::Nothing
-            && self.burst == 0
-            && !self.timer_due
-            && !self.has_new_data()
+        !self.written.endless && self.is_settled() && !self.has_new_data()
+    }
+
+    /// Whether the last burst is settled, and no segment leaves before new data.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.sends_new_data_first() && self.burst == 0 && !self.timer_due
+    }
+
+    /// Whether neither a segment that is forced by a timer nor a retransmission is due.
+    #[inline]
+    fn sends_new_data_first(&self) -> bool {
+        self.forced == Forced::Nothing && self.rexmit == Rexmit::Nothing
+    }
+
+    /// Whether the window has no room for another segment.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.board.in_flight() >= self.cwnd()
     }
 
     #[inline(always)]
     fn poll_queues(&mut self, now: Time) -> Option<Outgoing> {
-        if (self.forced != Forced::Nothing || self.rexmit != Rexmit::Nothing)
+        if !self.sends_new_data_first()
             && let Some(outgoing) = self.poll_first(now)
         {
             return Some(outgoing);
@@ -251,20 +265,20 @@ impl Sender {
     /// The next segment of new data: the first of a batch if there can be one.
     #[inline(always)]
     fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
-        if self.written.endless {
-            self.fill_buffer();
-        }
         if self.begin_batch() {
             match self.next_in_batch(now) {
-                Next::Segment(outgoing) => {
-                    self.last_sent = now;
-                    return Some(outgoing);
-                }
+                Next::Segment(outgoing) => return Some(outgoing),
                 Next::Full => return None,
                 Next::Over => {}
             }
         }
         self.poll_single(now)
+    }
+
+    /// Begins the batch with which [`Sender::poll`] would answer an acknowledgement, and returns whether there is one.
+    #[inline(always)]
+    pub(crate) fn begins_answer(&mut self) -> bool {
+        self.sends_new_data_first() && self.begin_batch()
     }
 
     /// The next segment of new data, which may be short, the first after an idle time, paced, or carry FIN or CWR.
@@ -291,6 +305,9 @@ impl Sender {
     /// Begins a batch if full segments may leave without anything between them, and returns whether it does.
     #[inline(always)]
     fn begin_batch(&mut self) -> bool {
+        if self.written.endless {
+            self.fill_buffer();
+        }
         let in_flight = self.board.in_flight();
         let alike = self.phase == Phase::Open
             && in_flight > 0
@@ -307,7 +324,7 @@ impl Sender {
         alike
     }
 
-    /// The next segment of the batch.
+    /// The next segment of the batch. The burst ends with the one that fills the window.
     #[inline(always)]
     pub(crate) fn next_in_batch(&mut self, now: Time) -> Next<Outgoing> {
         let next = self.next + u64::from(self.mss);
@@ -323,6 +340,10 @@ impl Sender {
         self.delivery.on_sent(&mut sent, at, false);
         self.board.push(sent);
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
+        self.last_sent = now;
+        if self.batch.is_full() {
+            self.settle_burst(true, now);
+        }
         let push = next >= self.written.end && !self.written.endless;
         Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
     }
@@ -371,8 +392,13 @@ impl Sender {
 
     /// Ends a burst when no more segments may leave: validates the window and schedules the probe (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
+        self.settle_burst(self.is_full(), now);
+    }
+
+    /// The same; `is_full` says whether the window has no room for another segment.
+    #[inline(never)]
+    fn settle_burst(&mut self, is_full: bool, now: Time) {
         self.batch.end();
-        let is_full = self.board.in_flight() >= self.cwnd();
         let limited = is_full && self.has_new_data();
         if self.burst > 0 || limited {
             self.judge_window(limited, now);
@@ -387,9 +413,10 @@ impl Sender {
             self.guard_window(now);
         }
         self.burst = 0;
-        if !limited {
+        if !is_full {
             self.note_starvation();
         }
+        self.waits = is_full && self.sends_new_data_first();
     }
 
     /// Notes if there is less data than the window allows (`tcp_rate_check_app_limited`).

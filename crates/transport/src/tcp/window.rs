@@ -4,7 +4,7 @@
 //! out-of-order data takes room.
 
 use super::config::Config;
-use super::sender::micros;
+use super::sender::{instant, micros};
 use weir_base::{Clock, Span, Time};
 
 /// Memory of an MTU-sized buffer: a page fragment of 2 KiB and a `sk_buff`.
@@ -49,6 +49,8 @@ pub(crate) struct ReceiveWindow {
     read: u64,
     read_from: u64,
     measured_from: u64,
+    /// When that round trip ends; [`Time::NEVER`] before the first RTT sample.
+    measured_at: Time,
     /// Eight times the RTT measured by the receiver, in microseconds; 0 before the first sample.
     rtt8: u64,
     last_echo: u32,
@@ -74,6 +76,7 @@ impl ReceiveWindow {
             read: 0,
             read_from: 1,
             measured_from: 0,
+            measured_at: Time::NEVER,
             rtt8: 0,
             last_echo: 0,
         };
@@ -201,6 +204,12 @@ impl ReceiveWindow {
         }
         let smaller = self.rtt8 == 0 || sample << 3 < self.rtt8;
         self.rtt8 = if smaller { sample << 3 } else { self.rtt8 - (self.rtt8 >> 3) + sample };
+        self.set_end();
+    }
+
+    /// Sets the end of the present measurement.
+    fn set_end(&mut self) {
+        self.measured_at = instant(self.measured_from + (self.rtt8 >> 3));
     }
 
     /// Eight times the receiver's RTT in microseconds; 0 before the first sample.
@@ -212,15 +221,19 @@ impl ReceiveWindow {
     /// growth of the rate (`tcp_rcv_space_adjust`). `beyond` is the extent of out-of-order data beyond `next`, in bytes.
     #[inline(always)]
     pub(crate) fn autotune(&mut self, next: u64, beyond: u64, now: Time) {
-        let at = micros(now);
-        if self.rtt8 == 0 || at.saturating_sub(self.measured_from) < self.rtt8 >> 3 {
-            return;
+        if now >= self.measured_at {
+            self.end_round_trip(next, beyond, now);
         }
+    }
+
+    #[inline(never)]
+    fn end_round_trip(&mut self, next: u64, beyond: u64, now: Time) {
         let read = next.saturating_sub(self.read_from);
         if read > self.read {
             self.grow(read, beyond);
         }
-        (self.read_from, self.measured_from) = (next, at);
+        (self.read_from, self.measured_from) = (next, micros(now));
+        self.set_end();
     }
 
     /// Out-of-order data has arrived, which extends `beyond` bytes: the buffer must hold it too.

@@ -3,7 +3,7 @@
 
 use super::super::sender::Sender;
 use super::{Arrival, Effects, Report, Tally};
-use weir_base::{Bytes, Time};
+use weir_base::Time;
 use weir_control::Phase;
 
 impl Sender {
@@ -23,6 +23,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn on_predicted_ack(&mut self, arrival: &Arrival<'_>, now: Time) {
         self.batch.end();
+        self.waits = false;
         let before = self.before();
         let mut effects = Effects { una_advanced: true, echoed: arrival.tsecr, ..Effects::default() };
         let mut tally = Tally::default();
@@ -34,14 +35,9 @@ impl Sender {
         self.sample_rtt(before.una, 0, &mut effects, &mut tally, now);
         self.judge_order(low, before.una);
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
-        let report = Report {
-            timestamps: self.timestamps_of(arrival, now),
-            ce_packets: 0,
-            ce_bytes: Bytes::ZERO,
-            predicted,
-        };
+        let report = Report { timestamps: self.timestamps_of(arrival), ce_packets: 0, predicted };
         self.tell_delivered(&effects, &tally, &report, now);
-        self.conclude(&before, &effects, &tally, &report, now);
+        self.conclude(&before, &effects, &tally, &report, 0, now);
     }
 }
 

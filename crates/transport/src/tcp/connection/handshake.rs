@@ -4,7 +4,7 @@ use super::super::accecn::{self, ReceiverCounters, SenderCounters};
 use super::super::jiffies;
 use super::super::segment::{Flags, Segment};
 use super::super::sender::{Sender, micros};
-use super::{Connection, State};
+use super::{Connection, First, State};
 use weir_base::{Ecn, Time};
 use weir_control::Feedback;
 
@@ -21,7 +21,7 @@ impl Connection {
                 self.opened_with = ecn;
                 self.agreed = self.grant(segment.flags);
                 self.state = State::SynReceived;
-                self.handshake.send_due = true;
+                self.first = First::Syn;
             }
             State::SynSent
                 if segment.flags.has(Flags::ACK)
@@ -32,10 +32,10 @@ impl Connection {
                 self.opened_with = ecn;
                 self.agreed = self.granted(segment.flags);
                 self.establish(segment, now);
-                self.handshake.answer_due = true;
+                self.first = First::Answer;
             }
             // Our SYN-ACK was lost, or the answer to it.
-            State::SynReceived if segment.seq == self.peer_sequence => self.handshake.send_due = true,
+            State::SynReceived if segment.seq == self.peer_sequence => self.first = First::Syn,
             State::Established if segment.seq == self.peer_sequence => self.receiver.ack_due = true,
             _ => {}
         }
@@ -67,7 +67,7 @@ impl Connection {
     pub(super) fn establish(&mut self, segment: &Segment, now: Time) {
         self.state = State::Established;
         self.handshake.deadline = Time::NEVER;
-        self.handshake.send_due = false;
+        self.first = First::Nothing;
         let rtt = self.handshake_rtt(segment, now);
         let mut sender =
             Box::new(Sender::new(&self.config, self.handshake.written, now, segment.window, rtt));
@@ -104,25 +104,27 @@ impl Connection {
     /// A segment of the handshake, or an acknowledgement of the state before the last segment.
     #[cold]
     pub(super) fn transmit_first(&mut self, segment: &mut Segment, now: Time) -> Option<Ecn> {
-        if self.handshake.send_due {
-            let (syn, ecn) = self.send_syn(now);
-            *segment = syn;
-            return Some(ecn);
-        }
-        if std::mem::take(&mut self.handshake.answer_due) {
-            self.acknowledge(segment, now);
-            if self.agreed == Some(Feedback::Accurate) {
-                segment.flags = Flags::ACK.with(accecn::flags_of(accecn::handshake_ace(self.opened_with)));
+        match std::mem::replace(&mut self.first, First::Nothing) {
+            First::Nothing => return None,
+            First::Syn => {
+                let (syn, ecn) = self.send_syn(now);
+                *segment = syn;
+                return Some(ecn);
             }
-            return Some(self.control_codepoint());
+            First::Answer => {
+                self.acknowledge(segment, now);
+                if self.agreed == Some(Feedback::Accurate) {
+                    let ace = accecn::handshake_ace(self.opened_with);
+                    segment.flags = Flags::ACK.with(accecn::flags_of(ace));
+                }
+            }
+            First::Early(acknowledgement) => *segment = acknowledgement,
         }
-        *segment = self.early.take()?;
         Some(self.control_codepoint())
     }
 
     fn send_syn(&mut self, now: Time) -> (Segment, Ecn) {
         let handshake = &mut self.handshake;
-        handshake.send_due = false;
         handshake.attempts += 1;
         handshake.first_sent.get_or_insert(now);
         handshake.deadline = jiffies::deadline(now, handshake.rto);
