@@ -5,6 +5,7 @@
 mod handshake;
 mod header;
 mod info;
+mod plain;
 
 pub use info::Info;
 
@@ -117,6 +118,15 @@ impl Connection {
     pub fn on_segment(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
         self.now = now;
         if self.on_next_data(segment, ecn, now) || (segment.len == 0 && self.on_next_ack(segment, now)) {
+            return;
+        }
+        self.on_other(segment, ecn, now);
+    }
+
+    /// Takes a segment that is not of the two most frequent kinds.
+    #[inline(never)]
+    fn on_other(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
+        if self.on_data_ahead(segment, ecn, now) || self.on_plain_ack(segment, now) {
             return;
         }
         if segment.flags.has(Flags::SYN) {

@@ -47,7 +47,7 @@ impl Delivery {
     }
 
     /// A segment is delivered (`tcp_rate_skb_delivered`).
-    pub(crate) fn on_delivered(&mut self, sampling: &mut Sampling, sent: &mut Sent) {
+    pub(crate) fn on_delivered(&mut self, sampling: &mut Sampling, sent: &Sent) {
         if sent.delivered_at == 0 {
             return;
         }
@@ -61,7 +61,6 @@ impl Delivery {
             sampling.send_interval = sent.sent_at.saturating_sub(sent.first_sent_at);
             self.first_sent_at = sent.sent_at;
         }
-        sent.delivered_at = 0;
     }
 
     /// Ends the acknowledgement (`tcp_rate_gen`). Returns its sample; `None` if it has none or the interval is below the RTT.

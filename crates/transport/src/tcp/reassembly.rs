@@ -53,7 +53,13 @@ impl Reassembly {
 
     /// Adds a range beyond the next expected position.
     pub(crate) fn insert(&mut self, start: u64, end: u64) {
-        // In nearly all cases it continues the last range.
+        // In nearly all cases it continues the last range, which is the newest block too.
+        if let (Some(last), Some(newest)) = (self.ranges.last_mut(), self.blocks[..self.count].first_mut())
+            && (last.1, newest.1) == (start, start)
+        {
+            (last.1, newest.1) = (end, end);
+            return;
+        }
         let from = match self.ranges.last() {
             Some(last) if last.1 <= start => self.ranges.len() - usize::from(last.1 == start),
             _ => self.ranges.partition_point(|range| range.1 < start),

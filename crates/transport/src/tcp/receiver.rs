@@ -113,20 +113,20 @@ impl Receiver {
             self.ack_due = true;
             return;
         }
-        if data.start > self.next && data.start >= self.window.edge() {
-            self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
-            self.ack_due = true;
+        if data.start > self.next {
+            self.take_ahead(data, end_with_fin, rtt, now);
             return;
         }
         if data.fin {
             self.fin.get_or_insert(end);
         }
-        let gaps = if data.start > self.next {
-            self.take_out_of_order(data, end_with_fin);
-            true
-        } else {
-            self.take_in_order(data, end_with_fin, rto, now)
-        };
+        let gaps = self.take_in_order(data, end_with_fin, rto, now);
+        self.judge_ack(gaps, rtt, now);
+    }
+
+    /// Decides whether an acknowledgement leaves now. `gaps` says that data is missing.
+    #[inline(always)]
+    fn judge_ack(&mut self, gaps: bool, rtt: Option<u64>, now: Time) {
         if self.acks.is_due(self.next - self.told) {
             self.ack_due = true;
             self.unread_when_due = self.unread;
@@ -143,8 +143,17 @@ impl Receiver {
         self.acks.check(check, now) || self.acks.after_read(self.next - self.told, gaps)
     }
 
+    /// Takes data beyond the next position expected. Data outside the window is only acknowledged.
     #[inline(never)]
-    fn take_out_of_order(&mut self, data: &Data, end: u64) {
+    fn take_ahead(&mut self, data: &Data, end: u64, rtt: Option<u64>, now: Time) {
+        if data.start >= self.window.edge() {
+            self.acks.enter_quick(self.window.offered(self.next), MAX_QUICK);
+            self.ack_due = true;
+            return;
+        }
+        if data.fin {
+            self.fin.get_or_insert(data.start + data.len);
+        }
         self.see_codepoint(data.ecn);
         self.reassembly.insert(data.start, end);
         self.held = self.reassembly.held();
@@ -154,6 +163,7 @@ impl Receiver {
             self.acks.tell_opening();
         }
         self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
+        self.judge_ack(true, rtt, now);
     }
 
     /// Takes data that continues the data in order. Returns whether other data is still missing.

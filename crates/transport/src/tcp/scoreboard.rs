@@ -224,21 +224,24 @@ impl Scoreboard {
     }
 
     /// Removes the oldest segment and updates the counters.
+    #[inline]
     pub(crate) fn pop(&mut self) {
         let slot = self.slot(self.first);
         if !self.in_order {
             self.unlist(slot);
             self.in_order = self.first + 1 >= self.disturbed_to;
         }
-        let sent = &self.slots[slot];
-        let (sacked, lost, retrans) = (sent.has(SACKED), sent.has(LOST), sent.has(RETRANS));
-        self.sacked -= u32::from(sacked);
-        self.retrans -= u32::from(retrans);
-        if lost {
+        let marks = self.slots[slot].marks;
+        self.first += 1;
+        if marks & (SACKED | LOST | RETRANS) == 0 {
+            return;
+        }
+        self.sacked -= u32::from(marks & SACKED != 0);
+        self.retrans -= u32::from(marks & RETRANS != 0);
+        if marks & LOST != 0 {
             self.lost -= 1;
             self.set_waiting(slot, false);
         }
-        self.first += 1;
     }
 
     /// Whether no outstanding segment is SACKed, lost or retransmitted: the segments differ only in positions and times.
@@ -261,21 +264,23 @@ impl Scoreboard {
         Some((*self.get(from), *self.get(to - 1), (to - from) as u32))
     }
 
-    /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not.
+    /// Marks a segment SACKed, with the bookkeeping of Linux `tcp_sacktag_one`. The caller has checked that it was not, and has taken
+    /// its rate sample.
     pub(crate) fn mark_sacked(&mut self, number: u64) {
         self.disturb();
         let slot = self.slot(number);
         self.unlist(slot);
-        self.set_waiting(slot, false);
         let sent = &mut self.slots[slot];
-        if sent.has(LOST) {
+        let (marks, end) = (sent.marks, sent.end());
+        sent.marks |= SACKED;
+        sent.delivered_at = 0;
+        if marks & LOST != 0 {
+            sent.marks &= !(LOST | RETRANS);
             self.lost -= 1;
             // A retransmission that was never believed lost is still in flight.
-            self.retrans -= u32::from(sent.has(RETRANS));
-            sent.marks &= !(LOST | RETRANS);
+            self.retrans -= u32::from(marks & RETRANS != 0);
+            self.set_waiting(slot, false);
         }
-        sent.marks |= SACKED;
-        let end = sent.end();
         self.highest_sacked_end = if self.sacked == 0 { end } else { self.highest_sacked_end.max(end) };
         self.sacked += 1;
     }

@@ -238,19 +238,23 @@ impl ReceiveWindow {
 
     /// Out-of-order data has arrived, which extends `beyond` bytes: the buffer must hold it too.
     pub(crate) fn hold(&mut self, beyond: u64) {
-        self.grow(self.read, beyond);
+        self.provide(2 * self.read + beyond);
     }
 
-    /// `tcp_rcvbuf_grow`.
+    /// More data than ever was read in a round trip (`tcp_rcvbuf_grow`).
     fn grow(&mut self, read: u64, beyond: u64) {
         let before = std::mem::replace(&mut self.read, read);
+        let window = 2 * read;
+        let growth = window.saturating_mul(read - before) / before;
+        self.provide(window + growth.min(self.most) * 2 + beyond);
+    }
+
+    /// Enlarges the buffer so that it holds this much payload, as far as it may grow.
+    fn provide(&mut self, payload: u64) {
         if !self.autotunes {
             return;
         }
-        let window = 2 * read;
-        let growth = window.saturating_mul(read - before) / before;
-        let wanted = window + growth.min(self.most) * 2 + beyond;
-        let buffer = ((wanted << RATIO_SHIFT) / self.ratio).min(self.most);
+        let buffer = ((payload << RATIO_SHIFT) / self.ratio).min(self.most);
         if buffer > self.buffer {
             self.buffer = buffer;
             self.set_clamp(self.payload(buffer));

@@ -1,6 +1,6 @@
 //! The removal of acknowledged segments and the RTT samples that they give (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
 
-use super::super::scoreboard::{EVER_RETRANS, LOST, SACKED};
+use super::super::scoreboard::{EVER_RETRANS, SACKED};
 use super::super::sender::{Sender, instant, micros};
 use super::super::undo::before;
 use super::{Effects, Tally, widen};
@@ -50,7 +50,7 @@ impl Sender {
     /// `None` if there are none.
     #[inline(always)]
     pub(super) fn clean_plain(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
-        let (first, mut last, count) = self.board.pop_through(self.una)?;
+        let (first, last, count) = self.board.pop_through(self.una)?;
         tally.acked_sent = Some((first.sent_at, last.sent_at));
         tally.acked_segments += count;
         effects.data_acked = true;
@@ -59,7 +59,7 @@ impl Sender {
             self.delivery.delivered += u64::from(count);
             self.rack.advance(micros(now), self.least_rtt(), false, last.sent_at, last.end());
         }
-        self.delivery.on_delivered(&mut tally.sampling, &mut last);
+        self.delivery.on_delivered(&mut tally.sampling, &last);
         Some(first.start)
     }
 
@@ -67,47 +67,32 @@ impl Sender {
     /// retransmitted; `None` if there is none.
     #[inline(never)]
     fn clean_marked(&mut self, effects: &mut Effects, tally: &mut Tally, now: Time) -> Option<u64> {
+        let (at, least_rtt) = (micros(now), self.least_rtt());
         let mut low = None;
-        while let Some(head) = self.board.head() {
-            if head.end() > self.una {
-                break;
-            }
-            let number = self.board.first();
-            if !head.has(SACKED) {
-                self.deliver_head(number, effects, tally, now);
-                if !self.board.get(number).has(EVER_RETRANS) && low.is_none() {
-                    low = Some(self.board.get(number).start);
+        while let Some(sent) = self.board.head().filter(|sent| sent.end() <= self.una) {
+            let resent = sent.has(EVER_RETRANS);
+            effects.retransmission_acked |= resent;
+            if !sent.has(SACKED) {
+                if !resent {
+                    widen(&mut tally.acked_sent, sent.sent_at);
+                    effects.original_delivered |= sent.end() <= self.high_seq;
+                    low.get_or_insert(sent.start);
                 }
-            } else if head.has(EVER_RETRANS) {
-                effects.retransmission_acked = true;
+                if self.sack {
+                    self.delivery.delivered += 1;
+                    // With an echo from before the retransmission it was the original that arrived.
+                    let spurious = resent && before(effects.echoed, self.clock.ticks(instant(sent.sent_at)));
+                    if !spurious {
+                        self.rack.advance(at, least_rtt, resent, sent.sent_at, sent.end());
+                    }
+                }
             }
-            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
-            self.board.pop();
+            self.delivery.on_delivered(&mut tally.sampling, sent);
             tally.acked_segments += 1;
             effects.data_acked = true;
+            self.board.pop();
         }
         low
-    }
-
-    /// The oldest segment is delivered by the cumulative number.
-    fn deliver_head(&mut self, number: u64, effects: &mut Effects, tally: &mut Tally, now: Time) {
-        let head = *self.board.get(number);
-        let resent = head.has(EVER_RETRANS);
-        if resent {
-            effects.retransmission_acked = true;
-        } else {
-            widen(&mut tally.acked_sent, head.sent_at);
-            effects.original_delivered |= head.end() <= self.high_seq;
-        }
-        if !self.sack {
-            return;
-        }
-        self.delivery.delivered += 1;
-        let spurious = resent && before(effects.echoed, self.clock.ticks(instant(head.sent_at)));
-        if !spurious {
-            self.rack.advance(micros(now), self.least_rtt(), resent, head.sent_at, head.end());
-        }
-        debug_assert!(!head.has(LOST) || self.board.lost > 0);
     }
 
     /// Samples the RTT (`tcp_ack_update_rtt`), and decides whether the timer is set anew.

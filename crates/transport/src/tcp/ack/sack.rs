@@ -30,12 +30,12 @@ impl Sender {
             known[index.min(3)] = (start, end);
             // Most of a block was reported before: only its new ends are walked.
             let old = self.known_blocks.iter().find(|old| old.0 < old.1 && old.0 <= end && old.1 >= start);
-            match old.copied() {
-                Some((old_start, old_end)) => {
-                    self.mark_range(start, old_start.min(end), false, effects, tally, now);
-                    self.mark_range(old_end.max(start), end, false, effects, tally, now);
-                }
-                None => self.mark_range(start, end, false, effects, tally, now),
+            let parts = match old {
+                Some(&(old_start, old_end)) => [(start, old_start.min(end)), (old_end.max(start), end)],
+                None => [(start, end), (end, end)],
+            };
+            for (start, end) in parts.into_iter().filter(|(start, end)| start < end) {
+                self.mark_range(start, end, false, effects, tally, now);
             }
         }
         self.known_blocks = known;
@@ -79,6 +79,7 @@ impl Sender {
         true
     }
 
+    /// Marks the segments within a range (`tcp_sacktag_one`).
     fn mark_range(
         &mut self,
         start: u64,
@@ -88,52 +89,39 @@ impl Sender {
         tally: &mut Tally,
         now: Time,
     ) {
-        if start >= end {
-            return;
-        }
-        let mut number = self.board.at_or_after(start);
-        while number < self.board.next() && self.board.get(number).end() <= end {
-            self.mark_one(number, duplicate, effects, tally, now);
-            number += 1;
-        }
-    }
-
-    /// `tcp_sacktag_one`.
-    fn mark_one(
-        &mut self,
-        number: u64,
-        duplicate: bool,
-        effects: &mut Effects,
-        tally: &mut Tally,
-        now: Time,
-    ) {
-        let sent = *self.board.get(number);
-        let resent = sent.has(RETRANS | EVER_RETRANS);
-        if duplicate && resent {
-            self.undo.on_duplicate(sent.end(), 1);
-            if sent.has(SACKED) {
-                tally.reorder(sent.start);
+        let (at, least_rtt) = (micros(now), self.least_rtt());
+        for number in self.board.at_or_after(start)..self.board.next() {
+            let sent = self.board.get(number);
+            if sent.end() > end {
+                break;
             }
-        }
-        if sent.end() <= self.una {
-            return;
-        }
-        if !sent.has(SACKED) {
-            self.rack.advance(micros(now), self.least_rtt(), resent, sent.sent_at, sent.end());
-            if !resent {
-                if sent.start < self.highest_sacked() {
+            let resent = sent.has(RETRANS | EVER_RETRANS);
+            if duplicate && resent {
+                self.undo.on_duplicate(sent.end(), 1);
+                if sent.has(SACKED) {
                     tally.reorder(sent.start);
                 }
-                effects.original_delivered |= sent.end() <= self.high_seq;
-                widen(&mut tally.sacked_sent, sent.sent_at);
             }
-            self.delivery.on_delivered(&mut tally.sampling, self.board.get_mut(number));
-            self.board.mark_sacked(number);
-            effects.data_sacked = true;
-            self.delivery.delivered += 1;
-        }
-        if duplicate {
-            self.board.clear_retransmission(number);
+            if sent.end() <= self.una {
+                continue;
+            }
+            if !sent.has(SACKED) {
+                self.rack.advance(at, least_rtt, resent, sent.sent_at, sent.end());
+                if !resent {
+                    if sent.start < self.highest_sacked() {
+                        tally.reorder(sent.start);
+                    }
+                    effects.original_delivered |= sent.end() <= self.high_seq;
+                    widen(&mut tally.sacked_sent, sent.sent_at);
+                }
+                self.delivery.on_delivered(&mut tally.sampling, sent);
+                self.delivery.delivered += 1;
+                effects.data_sacked = true;
+                self.board.mark_sacked(number);
+            }
+            if duplicate {
+                self.board.clear_retransmission(number);
+            }
         }
     }
 }

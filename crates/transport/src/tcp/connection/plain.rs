@@ -1,0 +1,77 @@
+//! Segments without special flags of a connection without ECN that are not of the two most frequent kinds: data beyond a gap, and
+//! acknowledgements with SACK blocks or with other news for the sender. A part of what is done for any other segment suffices for them.
+
+use super::super::ack::Arrival;
+use super::super::receiver::Data;
+use super::super::segment::{Flags, MAX_SACK, Segment};
+use super::{Connection, position, positions, wire};
+use weir_base::{Ecn, Time};
+
+impl Connection {
+    /// Takes data beyond the next data in order, without special flags, from a peer to which nothing is outstanding, and returns whether
+    /// the segment is such data.
+    #[inline]
+    pub(super) fn on_data_ahead(&mut self, segment: &Segment, ecn: Ecn, now: Time) -> bool {
+        let Some(sender) = self.sender.as_deref_mut() else { return false };
+        let plain = segment.len > 0
+            && (segment.flags == Flags::ACK || segment.flags == Flags::ACK.with(Flags::PSH))
+            && segment.ack == wire(sender.una, self.config.initial_sequence)
+            && segment.sack.is_empty()
+            && self.agreed.is_none()
+            && sender.board.out() == 0;
+        let Some(seq) = position(segment.seq, self.peer_sequence, self.receiver.next) else { return false };
+        if !plain || seq <= self.receiver.next {
+            return false;
+        }
+        let data = Data {
+            start: seq,
+            len: u64::from(segment.len),
+            fin: false,
+            cwr: false,
+            push: segment.flags.has(Flags::PSH),
+            ecn,
+            echo: segment.tsecr,
+        };
+        self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
+        sender.on_window(seq, segment.window);
+        true
+    }
+
+    /// Takes an acknowledgement without data or special flags that the sender does not predict, and returns whether the segment is one.
+    #[inline]
+    pub(super) fn on_plain_ack(&mut self, segment: &Segment, now: Time) -> bool {
+        let Some(sender) = self.sender.as_deref_mut() else { return false };
+        let seq = self.receiver.next;
+        let plain = segment.len == 0
+            && segment.flags == Flags::ACK
+            && segment.seq == wire(seq, self.peer_sequence)
+            && self.agreed.is_none();
+        let Some(ack) = position(segment.ack, self.config.initial_sequence, sender.una) else { return false };
+        if !plain {
+            return false;
+        }
+        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
+            self.receiver.recent = segment.tsval;
+        }
+        let mut blocks = [(0, 0); MAX_SACK];
+        let count = if self.config.sack {
+            positions(&segment.sack, self.config.initial_sequence, sender.una, &mut blocks)
+        } else {
+            0
+        };
+        let arrival = Arrival {
+            ack,
+            seq,
+            window: segment.window,
+            has_data: false,
+            ece: false,
+            told: None,
+            tsval: segment.tsval,
+            tsecr: segment.tsecr,
+            sack: &blocks[..count],
+        };
+        sender.on_ack(&arrival, now);
+        sender.check_space(now);
+        true
+    }
+}
