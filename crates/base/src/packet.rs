@@ -1,6 +1,7 @@
 //! The properties of a packet that queues and links use. Through this trait one discipline handles simulated and real packets.
 
 use crate::{Ecn, Time};
+use core::fmt::Debug;
 
 /// A flow's number within a run, as the plan numbers the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -10,7 +11,7 @@ pub struct FlowId(pub u32);
 ///
 /// A link stamps each packet with [`Packet::arrive`] when it reaches its queue; the stamp is what sojourn times and
 /// per-class counts are computed from, so a discipline never measures them itself.
-pub trait Packet {
+pub trait Packet: Debug + 'static {
     /// Length of the IP packet in bytes, with its headers, without link overhead.
     fn wire_length(&self) -> u32;
     /// The packet's flow. Real packets of unknown flows share one number.

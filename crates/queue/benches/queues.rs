@@ -5,9 +5,10 @@
 
 use criterion::{Criterion, Throughput};
 use weir_base::{Bytes, Ecn, FlowId, Packet, Random, Rate, Span, Time};
-use weir_queue::{Config, Discipline, DropReason, Fate, Link, Queue};
+use weir_queue::{Config, Discipline, DropReason, Fate, Link};
 
 /// As small as a simulated packet's handle.
+#[derive(Debug)]
 struct Handle {
     flow: u32,
     ecn: Ecn,

@@ -61,7 +61,7 @@ const DOWN: f64 = 0.9;
 
 /// A queue under adaptive RED.
 #[derive(Debug)]
-pub struct AdaptiveRed<P> {
+pub(crate) struct AdaptiveRed<P> {
     red: Red<P>,
     interval: Span,
     next_update: Time,

@@ -1,7 +1,7 @@
 //! Bands: the common part of queues that hold other queues. A packet goes to the first band whose filter matches it; each band
 //! has a queue of its own.
 
-use crate::{Backlog, Config, Discipline, Fate, Limit, Link, Queue, tail_drop};
+use crate::{Backlog, Config, Discipline, Fate, Limit, Link, tail_drop};
 use serde::{Deserialize, Deserializer, de::Error};
 use weir_base::{Ecn, Packet, Random, Time};
 

@@ -184,7 +184,7 @@ impl Law {
 
 /// A queue under CoDel.
 #[derive(Debug)]
-pub struct Codel<P> {
+pub(crate) struct Codel<P> {
     inner: Inner<P>,
     room: Room,
     law: Law,

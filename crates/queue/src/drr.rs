@@ -69,7 +69,7 @@ struct Turn {
 
 /// Bands that take turns.
 #[derive(Debug)]
-pub struct Drr<P> {
+pub(crate) struct Drr<P> {
     bands: Bands<P>,
     turns: Vec<Turn>,
     /// The bands that hold packets, in the order of their turns; the first has the turn now. At most all bands.

@@ -66,7 +66,7 @@ impl Default for Config {
 
 /// Flow queues under CoDel.
 #[derive(Debug)]
-pub struct FqCodel<P> {
+pub(crate) struct FqCodel<P> {
     flows: Flows<P, Variables>,
     room: Room,
     memory: Room,

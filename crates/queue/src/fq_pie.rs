@@ -79,7 +79,7 @@ impl Default for Config {
 
 /// Flow queues under PIE.
 #[derive(Debug)]
-pub struct FqPie<P> {
+pub(crate) struct FqPie<P> {
     flows: Flows<P, Variables>,
     room: Room,
     memory: Room,

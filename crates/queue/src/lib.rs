@@ -33,17 +33,23 @@ mod testing;
 
 pub use limit::Limit;
 
+use std::fmt::Debug;
 use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
 
 /// A queue discipline.
 ///
 /// The caller stamps a packet with [`Packet::arrive`] before it enqueues it, and calls [`Queue::dequeue`] whenever the link is
 /// free. If that returns `None` although the queue holds packets, the caller repeats it at [`Queue::departs`]. Times never go back.
-pub trait Queue<P: Packet> {
+pub trait Queue<P: Packet>: Debug {
     /// Takes a packet in; dropped packets, this one or others, go to `fate`.
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>);
     /// The next packet to send, if there is one; packets that are dropped before it go to `fate`.
     fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P>;
+    /// [`Queue::dequeue`], and whether the queue still holds packets.
+    fn serve(&mut self, now: Time, fate: &mut dyn Fate<P>) -> (Option<P>, bool) {
+        let packet = self.dequeue(now, fate);
+        (packet, self.backlog().packets > 0)
+    }
     /// A packet arrives at the empty queue of a link that is free, and is sent at once unless it is dropped: [`Queue::enqueue`] and
     /// [`Queue::dequeue`] in one.
     fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
@@ -226,43 +232,10 @@ pub struct Link {
     pub mtu: Bytes,
 }
 
-/// Compiles each discipline's code to a function of its own: in one function for all of them, every packet would pay for the
-/// registers and the stack of the largest.
-mod apart {
-    use super::{Fate, Packet, Queue, Time};
+/// A queue discipline with its state.
+pub type Discipline<P> = Box<dyn Queue<P>>;
 
-    #[inline(never)]
-    pub(super) fn enqueue<P: Packet, Q: Queue<P>>(
-        queue: &mut Q,
-        packet: P,
-        now: Time,
-        fate: &mut dyn Fate<P>,
-    ) {
-        queue.enqueue(packet, now, fate);
-    }
-
-    #[inline(never)]
-    pub(super) fn serve<P: Packet, Q: Queue<P>>(
-        queue: &mut Q,
-        now: Time,
-        fate: &mut dyn Fate<P>,
-    ) -> (Option<P>, bool) {
-        let packet = queue.dequeue(now, fate);
-        (packet, queue.backlog().packets > 0)
-    }
-
-    #[inline(never)]
-    pub(super) fn pass<P: Packet, Q: Queue<P>>(
-        queue: &mut Q,
-        packet: P,
-        now: Time,
-        fate: &mut dyn Fate<P>,
-    ) -> Option<P> {
-        queue.pass(packet, now, fate)
-    }
-}
-
-/// Declares the registry: the configuration enum, the enum that dispatches per packet, and how the first builds the second.
+/// Declares the registry: the configuration enum, and how a discipline is built from each of its variants.
 macro_rules! queues {
     ($($Variant:ident($module:ident::$Type:ident) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+) => {
         weir_base::registry! {
@@ -272,16 +245,6 @@ macro_rules! queues {
             }
         }
 
-        /// A queue discipline with its state: one variant for each line of the registry, so that a packet is dispatched without
-        /// an indirect call. Each link has one, so the size of the largest variant costs nothing. The tag is a byte of its
-        /// own: a tag in a variant's niche takes six more instructions to read, three times a packet.
-        #[allow(missing_docs, clippy::large_enum_variant)]
-        #[derive(Debug)]
-        #[repr(u8)]
-        pub enum Discipline<P> {
-            $($Variant($module::$Type<P>),)+
-        }
-
         impl Config {
             fn parameters(&self) -> &dyn Parameters {
                 match self { $(Config::$Variant(config) => config,)+ }
@@ -289,53 +252,8 @@ macro_rules! queues {
             /// Builds the discipline for a link.
             pub fn build<P: Packet>(&self, link: &Link, random: Random) -> Discipline<P> {
                 match self {
-                    $(Config::$Variant(config) => Discipline::$Variant($module::$Type::new(config, link, random)),)+
+                    $(Config::$Variant(config) => Box::new($module::$Type::new(config, link, random)),)+
                 }
-            }
-        }
-
-        impl<P: Packet> Discipline<P> {
-            /// [`Queue::dequeue`], and whether the queue still holds packets.
-            #[inline(always)]
-            pub fn serve(&mut self, now: Time, fate: &mut dyn Fate<P>) -> (Option<P>, bool) {
-                match self { $(Discipline::$Variant(queue) => apart::serve(queue, now, fate),)+ }
-            }
-        }
-
-        impl<P: Packet> Queue<P> for Discipline<P> {
-            #[inline(always)]
-            fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
-                match self { $(Discipline::$Variant(queue) => apart::enqueue(queue, packet, now, fate),)+ }
-            }
-            #[inline(always)]
-            fn dequeue(&mut self, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
-                self.serve(now, fate).0
-            }
-            #[inline(always)]
-            fn pass(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<P> {
-                match self { $(Discipline::$Variant(queue) => apart::pass(queue, packet, now, fate),)+ }
-            }
-            fn update(&mut self, now: Time) {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::update(queue, now),)+ }
-            }
-            fn departs(&self, now: Time) -> Option<Time> {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::departs(queue, now),)+ }
-            }
-            fn reconfigure(&mut self, config: &Config, now: Time, fate: &mut dyn Fate<P>) {
-                match self { $(Discipline::$Variant(queue) => queue.reconfigure(config, now, fate),)+ }
-            }
-            fn is_work_conserving(&self) -> bool {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::is_work_conserving(queue),)+ }
-            }
-            fn takes(&self, flow: FlowId, length: u32) -> bool {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::takes(queue, flow, length),)+ }
-            }
-            #[inline(always)]
-            fn backlog(&self) -> Backlog {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::backlog(queue),)+ }
-            }
-            fn state(&self, report: &mut dyn FnMut(&str, f64)) {
-                match self { $(Discipline::$Variant(queue) => Queue::<P>::state(queue, report),)+ }
             }
         }
     };

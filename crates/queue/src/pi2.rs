@@ -74,7 +74,7 @@ impl Default for Config {
 
 /// A queue under PI2.
 #[derive(Debug)]
-pub struct Pi2<P> {
+pub(crate) struct Pi2<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,

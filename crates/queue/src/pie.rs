@@ -293,7 +293,7 @@ impl Law {
 
 /// A queue under PIE.
 #[derive(Debug)]
-pub struct Pie<P> {
+pub(crate) struct Pie<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,

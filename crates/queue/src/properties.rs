@@ -1,7 +1,7 @@
 //! Properties that every queue of the registry has for any traffic, and a snapshot of each queue under a standard traffic.
 
 use crate::testing::{TestFate, TestPacket};
-use crate::{Config, Discipline, Limit, Link, Queue};
+use crate::{Config, Discipline, Limit, Link};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -229,7 +229,7 @@ impl Detector {
 
 /// A queue under RED.
 #[derive(Debug)]
-pub struct Red<P> {
+pub(crate) struct Red<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,

@@ -63,7 +63,7 @@ enum Threshold {
 
 /// A first-in, first-out queue with a step.
 #[derive(Debug)]
-pub struct Step<P> {
+pub(crate) struct Step<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,

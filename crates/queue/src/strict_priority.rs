@@ -54,7 +54,7 @@ impl Default for Config {
 
 /// Bands served in order.
 #[derive(Debug)]
-pub struct StrictPriority<P> {
+pub(crate) struct StrictPriority<P> {
     bands: Bands<P>,
 }
 

@@ -29,7 +29,7 @@ impl Default for Config {
 
 /// A first-in, first-out queue with a limit.
 #[derive(Debug)]
-pub struct TailDrop<P> {
+pub(crate) struct TailDrop<P> {
     packets: VecDeque<P>,
     backlog: Backlog,
     room: Room,

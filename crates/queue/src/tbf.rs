@@ -164,12 +164,12 @@ enum Waiting<P> {
     /// A first-in, first-out queue; `limit` and `bytes` include the overhead.
     Fifo { packets: VecDeque<P>, limit: u64, bytes: u64 },
     /// Another discipline. The next packet is taken out of it ahead of time, as in the kernel.
-    Queue { queue: Box<Discipline<P>>, next: Option<P> },
+    Queue { queue: Discipline<P>, next: Option<P> },
 }
 
 /// A shaper with one or two buckets.
 #[derive(Debug)]
-pub struct Tbf<P> {
+pub(crate) struct Tbf<P> {
     link: Link,
     rate: Bucket,
     peak: Option<Bucket>,
@@ -187,7 +187,7 @@ impl<P: Packet> Tbf<P> {
         let (rate, peak, longest) = config.buckets(link);
         let waiting = match &config.queue {
             None => Waiting::Fifo { packets: VecDeque::new(), limit: config.limit_on(link), bytes: 0 },
-            Some(queue) => Waiting::Queue { queue: Box::new(queue.build(link, random)), next: None },
+            Some(queue) => Waiting::Queue { queue: queue.build(link, random), next: None },
         };
         Tbf {
             link: *link,

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Ecn, FlowId, Packet, Random, Rate, Span, Time};
 use weir_live::namespace::{Namespace, set_sysctl};
-use weir_queue::{DropReason, Fate, Link, Queue};
+use weir_queue::{DropReason, Fate, Link};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 
 const ROOT: Handle = Handle::new(0x7765, 0);

@@ -3,7 +3,7 @@
 use super::{Fabric, Link, LinkCounters, StationCounters, Wire};
 use crate::tap::FlowCounters;
 use weir_base::{Ecn, Histogram, Time};
-use weir_queue::{Backlog, Queue};
+use weir_queue::Backlog;
 
 /// What became of all packets of a run. The totals add up:
 /// `sent + duplicated + made = delivered + corrupted + dropped + lost + discarded + held + in_flight + unroutable`.

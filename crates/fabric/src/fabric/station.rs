@@ -11,7 +11,7 @@ use crate::wire::Wire;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use weir_base::{Bytes, Rate, Time};
-use weir_queue::{Backlog, Queue};
+use weir_queue::Backlog;
 
 /// A machine at a node, as a state machine: packets and times in, packets and the next time out.
 pub trait Station<P: Wire>: Debug {

@@ -1,7 +1,7 @@
 //! Adding, changing and removing classes while others send.
 
 use super::{Class, Config, DEPTH, Feed, Htb, Mode, Working};
-use crate::{DropReason, Fate, Queue};
+use crate::{DropReason, Fate};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_base::{Packet, Random, Time};
 
