@@ -31,14 +31,15 @@ enum Threshold {
 
 /// A coupled dual queue.
 #[derive(Debug)]
-pub struct DualPi2<P> {
+pub(crate) struct DualPi2<P> {
     classic: VecDeque<P>,
     /// Each packet with whether the step applies to it.
     l4s: VecDeque<(P, bool)>,
-    classic_backlog: Backlog,
+    /// Both queues together.
+    backlog: Backlog,
     l4s_backlog: Backlog,
     room: Room,
-    memory: Room,
+    memory: Bytes,
     pi: Pi,
     /// The separate controller of L4S drops; `None` if p' decides about them.
     separate: Option<Separate>,
@@ -74,10 +75,10 @@ impl<P: Packet> DualPi2<P> {
         DualPi2 {
             classic: VecDeque::new(),
             l4s: VecDeque::new(),
-            classic_backlog: Backlog::default(),
+            backlog: Backlog::default(),
             l4s_backlog: Backlog::default(),
             room: config.limit.resolve(link),
-            memory: Room::Bytes(config.memory_limit.unwrap_or(Bytes::new(u64::MAX / 2))),
+            memory: config.memory_limit.unwrap_or(Bytes::new(u64::MAX)),
             pi: Pi::new(config.target, config.tupdate, config.alpha, config.beta, most),
             separate: (config.drop_overload && config.overload_control == OverloadControl::Separate)
                 .then(|| Separate::new(config)),
@@ -131,17 +132,14 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Whether L4S is next. Precondition: a queue holds a packet.
-    #[inline]
-    fn takes_l4s(&self, now: Time) -> bool {
-        let (Some((l4s, _)), Some(classic)) = (self.l4s.front(), self.classic.front()) else {
-            return !self.l4s.is_empty();
-        };
+    /// Whether L4S is next while both queues hold packets.
+    fn prefers_l4s(&self, now: Time) -> bool {
         match self.config.scheduler {
             Scheduler::Strict => true,
             Scheduler::Wrr => self.credit <= 0,
             Scheduler::TimeShifted => {
-                now.since(l4s.arrived()) + self.config.t_shift >= now.since(classic.arrived())
+                let wait = |l4s| self.head(l4s).map_or(Span::ZERO, |arrived| now.since(arrived));
+                wait(true) + self.config.t_shift >= wait(false)
             }
         }
     }
@@ -150,25 +148,19 @@ impl<P: Packet> DualPi2<P> {
     /// Linux `must_drop`).
     #[inline]
     fn judge(&mut self, l4s: bool, capable: bool, native: f64) -> Verdict {
-        let quiet = self.backlog().bytes < self.small;
-        let overloaded = self.is_overloaded();
-        if !l4s || (overloaded && !quiet) {
-            if !quiet && signals_squared(self.root(l4s), &mut self.random) {
-                return match (overloaded || self.is_saturated(), capable) {
-                    (true, true) => Verdict::Drop(DropReason::Overload),
-                    (false, true) => Verdict::Mark,
-                    (_, false) => Verdict::Drop(DropReason::Signal),
-                };
-            }
-            if !l4s {
-                return Verdict::Pass;
-            }
+        let quiet = self.backlog.bytes < self.small;
+        if !quiet && (!l4s || self.is_overloaded()) && signals_squared(self.root(l4s), &mut self.random) {
+            return match (self.is_overloaded() || self.is_saturated(), capable) {
+                (true, true) => Verdict::Drop(DropReason::Overload),
+                (false, true) => Verdict::Mark,
+                (_, false) => Verdict::Drop(DropReason::Signal),
+            };
         }
-        let coupled = if quiet || (overloaded && self.config.overload_marking == OverloadMarking::Step) {
-            0.0
-        } else {
-            self.coupled()
-        };
+        if !l4s {
+            return Verdict::Pass;
+        }
+        let only_step = self.config.overload_marking == OverloadMarking::Step && self.is_overloaded();
+        let coupled = if quiet || only_step { 0.0 } else { self.coupled() };
         let probability = coupled.max(native);
         let marks = probability > 0.0 && (probability >= 1.0 || self.random.chance(probability));
         if marks { Verdict::Mark } else { Verdict::Pass }
@@ -252,17 +244,19 @@ impl<P: Packet> DualPi2<P> {
     /// credit.
     #[inline]
     fn take(&mut self, now: Time) -> Option<(P, bool, bool, i64)> {
+        let (no_classic, no_l4s) = (self.classic.is_empty(), self.l4s.is_empty());
         // While one queue is empty, packets of the other cost no credit.
-        let [classic, l4s] =
-            if self.l4s.is_empty() || self.classic.is_empty() { [0, 0] } else { self.weights() };
-        if self.takes_l4s(now) {
+        let (takes_l4s, [classic, l4s]) =
+            if no_classic || no_l4s { (no_classic, [0, 0]) } else { (self.prefers_l4s(now), self.weights()) };
+        if takes_l4s {
             let (packet, applies) = self.l4s.pop_front()?;
+            self.backlog.remove(&packet);
             self.l4s_backlog.remove(&packet);
             let cost = classic * i64::from(packet.wire_length());
             Some((packet, true, applies, cost))
         } else {
             let packet = self.classic.pop_front()?;
-            self.classic_backlog.remove(&packet);
+            self.backlog.remove(&packet);
             let cost = -l4s * i64::from(packet.wire_length());
             Some((packet, false, false, cost))
         }
@@ -272,11 +266,12 @@ impl<P: Packet> DualPi2<P> {
     #[inline(always)]
     fn admit(&mut self, mut packet: P, now: Time, fate: &mut dyn Fate<P>) -> Option<(P, bool)> {
         self.update(now);
-        let (length, backlog) = (packet.wire_length(), self.backlog());
+        let (length, backlog) = (packet.wire_length(), self.backlog);
         let l4s = self.is_l4s(&packet);
         let losses = &mut self.losses[usize::from(l4s)];
         losses.offered += 1;
-        if !self.room.fits(backlog, length) || !self.memory.fits(backlog, length) {
+        let bytes = backlog.bytes + Bytes::new(length.into());
+        if !self.room.fits(backlog, length) || bytes > self.memory {
             losses.lost += 1;
             losses.full += 1;
             fate.dropped(packet, DropReason::Full, now);
@@ -342,6 +337,7 @@ impl<P: Packet> DualPi2<P> {
 impl<P: Packet> Queue<P> for DualPi2<P> {
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
         let Some((packet, l4s)) = self.admit(packet, now, fate) else { return };
+        self.backlog.add(&packet);
         if l4s {
             if self.l4s.is_empty() {
                 self.l4s_empty = now;
@@ -350,7 +346,6 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
             self.l4s_backlog.add(&packet);
             self.l4s.push_back((packet, applies));
         } else {
-            self.classic_backlog.add(&packet);
             self.classic.push_back(packet);
         }
     }
@@ -364,7 +359,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
                 break Some(packet);
             }
         };
-        if self.backlog().packets == 0 {
+        if self.backlog.packets == 0 {
             self.credit = self.credit_at_rest;
         }
         sent
@@ -388,10 +383,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.classic_backlog.packets + self.l4s_backlog.packets,
-            bytes: self.classic_backlog.bytes + self.l4s_backlog.bytes,
-        }
+        self.backlog
     }
 
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
@@ -403,7 +395,7 @@ impl<P: Packet> Queue<P> for DualPi2<P> {
         }
         report("mark_probability", self.coupled().min(1.0));
         report("delay_ms", self.pi.delay().as_millis_f64());
-        report("classic_packets", f64::from(self.classic_backlog.packets));
+        report("classic_packets", f64::from(self.backlog.packets - self.l4s_backlog.packets));
         report("l4s_packets", f64::from(self.l4s_backlog.packets));
         report("overload", f64::from(u8::from(self.is_overloaded())));
     }

@@ -35,7 +35,7 @@ fn shares(text: &str, p: f64, ecn: Ecn) -> (f64, f64, TestFate) {
     hold(&mut queue, p);
     let (mut fate, l4s) = (TestFate::default(), matches!(ecn, Ecn::Ect1 | Ecn::Ce));
     let (mut marked, mut dropped) = (0, 0);
-    queue.classic_backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
+    queue.backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
     for _ in 0..20_000 {
         match queue.judge(l4s, ecn.is_capable(), 0.0) {
             Verdict::Pass => {}
@@ -280,7 +280,7 @@ fn in_overload(text: &str, p: f64, root: f64) -> DualPi2<TestPacket> {
     separate.update(Time::ZERO, |_| None);
     queue.pi = Pi::new(Span::ZERO, Span::from_secs(3600), 0.0, 0.0, 1.0);
     queue.pi.raise(p);
-    queue.classic_backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
+    queue.backlog = Backlog { packets: 10, bytes: Bytes::new(15_000) };
     queue
 }
 
@@ -312,7 +312,7 @@ fn a_separate_overload_controller_drops_the_share_of_l4s_that_l4s_needs() {
 fn classic_has_the_larger_weight_while_l4s_packets_are_dropped() {
     let order = |text: &str| -> String {
         let mut queue = in_overload(text, 0.0, 0.1);
-        queue.classic_backlog = Backlog::default();
+        queue.backlog = Backlog::default();
         let mut fate = TestFate::default();
         for ecn in [Ecn::NotEct, Ecn::Ect1] {
             for _ in 0..40 {
