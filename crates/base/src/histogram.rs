@@ -53,7 +53,7 @@ impl Histogram {
             Some(count) => *count += 1,
             None => self.grow(bucket),
         }
-        if span < self.min || span > self.max {
+        if !span.is_between(self.min, self.max) {
             self.widen(span);
         }
         self.count += 1;

@@ -41,6 +41,13 @@ impl Span {
     /// The longest span.
     pub const MAX: Span = Span(u64::MAX);
 
+    /// Whether it is from `low` to `high`, both included; `low` must not be above `high`. One comparison, since every packet's delay is
+    /// compared so.
+    #[inline]
+    pub const fn is_between(self, low: Span, high: Span) -> bool {
+        self.0.wrapping_sub(low.0) <= high.0.wrapping_sub(low.0)
+    }
+
     /// A span in nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos)

@@ -16,6 +16,8 @@ pub struct EventQueue {
     len: usize,
     /// The soonest event's key, as it stands at the root; [`NOTHING`] when there is none.
     soonest: u64,
+    /// Its time; [`Time::NEVER`] when there is none.
+    next_time: Time,
     source_bits: u32,
     /// The bits of a key that are the source's number.
     source_mask: u64,
@@ -35,6 +37,7 @@ impl EventQueue {
             keys: vec![NOTHING; ARITY + 1],
             len: 0,
             soonest: NOTHING,
+            next_time: Time::NEVER,
             source_bits,
             source_mask: (1 << source_bits) - 1,
             passed: 0,
@@ -66,7 +69,7 @@ impl EventQueue {
     /// The soonest event: its time, or [`Time::NEVER`] when there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        if self.soonest == NOTHING { Time::NEVER } else { Time::from_nanos(self.soonest >> self.source_bits) }
+        self.next_time
     }
 
     /// All events, in no order: time and source.
@@ -88,7 +91,7 @@ impl EventQueue {
     /// The soonest event: time and source.
     #[inline]
     pub fn peek(&self) -> Option<(Time, usize)> {
-        (self.soonest != NOTHING).then(|| self.event(self.soonest))
+        (self.soonest != NOTHING).then_some((self.next_time, (self.soonest & self.source_mask) as usize))
     }
 
     /// Adds an event. A source may be in the queue more than once. Panics if `at` is before the last event taken off.
@@ -109,7 +112,9 @@ impl EventQueue {
             hole = parent;
         }
         self.keys[hole] = key;
-        self.soonest = self.soonest.min(key);
+        if key < self.soonest {
+            (self.soonest, self.next_time) = (key, at);
+        }
     }
 
     /// Takes the soonest event off.
@@ -124,7 +129,7 @@ impl EventQueue {
         if self.len > 0 {
             self.sift_down(last);
         } else {
-            self.soonest = NOTHING;
+            (self.soonest, self.next_time) = (NOTHING, Time::NEVER);
         }
     }
 
@@ -146,16 +151,17 @@ impl EventQueue {
         if self.len <= 2 {
             // Mostly there are no more: the links of a dumbbell's two directions.
             let [other, ..] = children;
-            (*root, *other) = (key.min(*other), key.max(*other));
-            self.soonest = *root;
-            return;
+            let soonest = key.min(*other);
+            (*root, *other) = (soonest, key.max(*other));
+            return self.note(soonest);
         }
         let (least, at) = least_of(children);
+        let soonest = key.min(least);
+        *root = soonest;
+        self.note(soonest);
         if least >= key {
-            (*root, self.soonest) = (key, key);
             return;
         }
-        (*root, self.soonest) = (least, least);
         let (mut hole, mut first) = (1 + at, (1 + at) * ARITY + 1);
         while first < self.len {
             let Some(children) = self.keys.get(first..).and_then(|keys| keys.first_chunk()) else { break };
@@ -168,6 +174,13 @@ impl EventQueue {
             first = hole * ARITY + 1;
         }
         self.keys[hole] = key;
+    }
+
+    /// Notes the key at the root.
+    #[inline(always)]
+    fn note(&mut self, soonest: u64) {
+        self.soonest = soonest;
+        self.next_time = Time::from_nanos(soonest >> self.source_bits);
     }
 }
 

@@ -16,7 +16,6 @@ use crate::{config, config::Config};
 use station::Stations;
 use std::collections::VecDeque;
 use weir_base::{FlowId, Random, Span, Time};
-use weir_queue::Queue;
 
 /// A packet that has reached a host.
 #[derive(Debug)]
@@ -178,6 +177,7 @@ impl<P: Wire> Fabric<P> {
     /// Shows every packet at every instrumented link to `observer`. Must be called before any packet is handed in.
     pub fn observe(&mut self, observer: Box<dyn Observer<P> + Send>) {
         self.defer_nothing();
+        self.links.iter_mut().for_each(Link::observe);
         self.around.observer = Some(observer);
     }
 

@@ -24,7 +24,7 @@ use pacing::Pacing;
 use script::Script;
 use std::collections::VecDeque;
 use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Random, Rate, Span, Time};
-use weir_queue::{Discipline, DropReason, Fate, Queue};
+use weir_queue::{Discipline, DropReason, Fate};
 
 /// Counters of a link and its queue since they were last taken. Arrays are indexed by ECN codepoint on arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,7 +83,8 @@ pub(crate) struct Link<P> {
     from: u32,
     /// Whether packets pass through without an event: the link has no rate, delay, impairments or script.
     transparent: bool,
-    pub(crate) index: usize,
+    /// Whether someone is to be told of each packet: an observer, or the host whose card it is.
+    watched: bool,
     rate: Option<Rate>,
     delay: Span,
     overhead: u64,
@@ -97,8 +98,8 @@ pub(crate) struct Link<P> {
     interrupted: (u64, Span),
     /// The codepoint on arrival of the packet sent last.
     last_class: Ecn,
-    /// Whether the transmitter has an event in the event queue.
-    pub(crate) armed: bool,
+    /// When the transmitter's event is due; [`Time::NEVER`] if it has none. Its other events are stale, since a change has replaced them.
+    wake: Time,
     /// The packets on their way, and when each arrives.
     pipe: VecDeque<(Time, P)>,
     /// When the first packet of the pipe arrives; [`Time::NEVER`] if the pipe is empty.
@@ -128,6 +129,8 @@ pub(crate) struct Link<P> {
 /// Counters that a link's queue and its transmitter update.
 #[derive(Debug)]
 struct Books {
+    /// The link's index.
+    link: usize,
     counters: LinkCounters,
     /// Packets dropped in the whole run, for the audit.
     total_dropped: u64,
@@ -137,7 +140,6 @@ struct Books {
 
 /// Counts a queue's decisions.
 struct Ledger<'a, P> {
-    link: usize,
     books: &'a mut Books,
     around: &'a mut Around<P>,
 }
@@ -150,12 +152,12 @@ impl<P: Wire> Fate<P> for Ledger<'_, P> {
         if self.books.card {
             self.around.leave_card(&packet, now);
         }
-        self.around.show(self.link, &packet, PacketEvent::Dropped, now);
+        self.around.show(self.books.link, &packet, PacketEvent::Dropped, now);
         self.around.discard(packet);
     }
     fn marked(&mut self, packet: &P, now: Time) {
         // The mark is counted when the packet leaves, so that shares are of packets whose fate is known.
-        self.around.show(self.link, packet, PacketEvent::Marked, now);
+        self.around.show(self.books.link, packet, PacketEvent::Marked, now);
     }
 }
 
@@ -167,12 +169,13 @@ impl<P: Wire> Link<P> {
             mtu: config.mtu,
         };
         let queue = config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64));
+        let card = whole.network.nodes[config.from].card.is_some();
         let pacing = Pacing::new(index, config, whole, !queue.is_work_conserving());
         let mut link = Link {
             to: config.to as u32,
             from: config.from as u32,
             transparent: false,
-            index,
+            watched: card,
             rate: config.rate,
             delay: config.delay,
             overhead: config.overhead.get(),
@@ -182,18 +185,14 @@ impl<P: Wire> Link<P> {
             last_sent: (0, Span::ZERO),
             interrupted: (0, Span::ZERO),
             last_class: Ecn::NotEct,
-            armed: false,
+            wake: Time::NEVER,
             pipe: VecDeque::new(),
             head: Time::NEVER,
             last_arrival: Time::ZERO,
             script: Script::new(config),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
-            books: Books {
-                counters: LinkCounters::default(),
-                total_dropped: 0,
-                card: whole.network.nodes[config.from].card.is_some(),
-            },
+            books: Books { link: index, counters: LinkCounters::default(), total_dropped: 0, card },
             delays: Default::default(),
             total_lost: 0,
             total_duplicated: 0,
@@ -225,35 +224,41 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.books.counters.arrived[packet.class() as usize] += 1;
-        if around.observer.is_some() {
+        if self.watched {
             self.show(&packet, PacketEvent::Arrived, now, around);
         }
-        let idle = !self.armed && now >= self.free_at && self.pacing.is_none();
+        let idle = !self.is_armed() && now >= self.free_at && self.pacing.is_none();
         debug_assert!(!idle || self.queue.backlog().packets == 0, "what waits has an event");
-        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+        let mut ledger = Ledger { books: &mut self.books, around };
         if idle {
             let packet = self.queue.pass(packet, now, &mut ledger)?;
             self.send(packet, now, around);
             return None;
         }
         self.queue.enqueue(packet, now, &mut ledger);
-        if self.armed {
+        if self.is_armed() {
             return None;
         }
         if self.pacing.is_some() { self.taken_in(now, around) } else { self.arm() }
     }
 
+    /// Whether the transmitter has an event.
+    #[inline]
+    fn is_armed(&self) -> bool {
+        self.wake != Time::NEVER
+    }
+
     #[inline]
     fn arm(&mut self) -> Option<Time> {
-        self.armed = true;
-        Some(self.free_at)
+        self.wake = self.free_at;
+        Some(self.wake)
     }
 
     /// Begins to send the next packet. Returns the time of the transmitter's next event; `None` if no packet waits.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
-        self.armed = false;
-        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+        self.wake = Time::NEVER;
+        let mut ledger = Ledger { books: &mut self.books, around };
         let (packet, more) = self.queue.serve(now, &mut ledger);
         self.send(packet?, now, around);
         if more { self.arm() } else { None }
@@ -276,16 +281,13 @@ impl<P: Wire> Link<P> {
     /// Takes the next packet out of the queue, to be sent from now on.
     #[inline(always)]
     fn take_out(&mut self, now: Time, around: &mut Around<P>) -> Option<P> {
-        let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+        let mut ledger = Ledger { books: &mut self.books, around };
         self.queue.dequeue(now, &mut ledger)
     }
 
     /// Counts a packet whose transmission begins now. Returns its bytes, overhead included.
     #[inline(always)]
     fn begin(&mut self, packet: &P, now: Time, around: &mut Around<P>) -> u64 {
-        if self.books.card {
-            around.leave_card(packet, now);
-        }
         let arrived_as = packet.class();
         let class = arrived_as as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
@@ -298,10 +300,24 @@ impl<P: Wire> Link<P> {
         if self.instrumented {
             self.delays[class].record(now.since(packet.arrived()));
         }
-        if around.observer.is_some() {
-            self.show(packet, PacketEvent::Sent, now, around);
+        if self.watched {
+            self.tell_sent(packet, now, around);
         }
         bytes
+    }
+
+    /// Tells the host whose card it is, and the observer, that a packet's transmission begins.
+    #[cold]
+    fn tell_sent(&self, packet: &P, now: Time, around: &mut Around<P>) {
+        if self.books.card {
+            around.leave_card(packet, now);
+        }
+        self.show(packet, PacketEvent::Sent, now, around);
+    }
+
+    /// From now on [`Around::observer`] is told of its packets.
+    pub(crate) fn observe(&mut self) {
+        self.watched = true;
     }
 
     /// Puts a packet into the pipe; it leaves the transmitter at `leaves`.
@@ -336,7 +352,7 @@ impl<P: Wire> Link<P> {
     #[cold]
     fn show(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
         if self.instrumented {
-            around.show(self.index, packet, event, now);
+            around.show(self.books.link, packet, event, now);
         }
     }
 
@@ -376,7 +392,7 @@ impl<P: Wire> Link<P> {
         }
         self.transparent = self.is_transparent() && self.pipe.is_empty();
         if let Some(queue) = &change.queue {
-            let mut ledger = Ledger { link: self.index, books: &mut self.books, around };
+            let mut ledger = Ledger { books: &mut self.books, around };
             self.queue.reconfigure(queue, at, &mut ledger);
         }
         self.play(change, at)
@@ -395,7 +411,7 @@ impl<P: Wire> Link<P> {
 
     /// Whether its queue would now accept a packet of this flow and IP length.
     pub(crate) fn takes(&self, flow: FlowId, length: u32) -> bool {
-        self.rate.is_none() || Queue::<P>::takes(&self.queue, flow, length)
+        self.rate.is_none() || self.queue.takes(flow, length)
     }
 
     /// When the first packet in the pipe arrives; [`Time::NEVER`] if the pipe is empty.

@@ -291,7 +291,7 @@ impl Tap {
 
 #[inline]
 fn sample(counters: &mut FlowCounters, rtts: &mut Histogram, rtt: Span) {
-    if rtt < counters.rtt_min || rtt > counters.rtt_max {
+    if !rtt.is_between(counters.rtt_min, counters.rtt_max) {
         counters.widen(rtt);
     }
     counters.rtt_count += 1;

@@ -21,11 +21,13 @@ use weir_base::Time;
 /// Packets that have yet to leave their hosts for a deferred link.
 #[derive(Debug)]
 pub(crate) struct Departures<P> {
-    /// When each leaves, and from which host; soonest first, then the lower host.
-    packets: VecDeque<(Time, u32, P)>,
     /// When the first of them leaves, and from which host; [`NOTHING`] if there is none.
     next: (Time, u32),
-    /// The same of the last of them or, if there is none, of a packet that has left.
+    /// The first of them: often there is only one.
+    first: Option<P>,
+    /// The others, with when each leaves, and from which host; soonest first, then the lower host.
+    others: VecDeque<(Time, u32, P)>,
+    /// When the last of them leaves or, if there is none, when a packet has left; and from which host.
     last: (Time, u32),
 }
 
@@ -34,14 +36,14 @@ const NOTHING: (Time, u32) = (Time::NEVER, 0);
 
 impl<P> Default for Departures<P> {
     fn default() -> Departures<P> {
-        Departures { packets: VecDeque::new(), next: NOTHING, last: (Time::ZERO, 0) }
+        Departures { next: NOTHING, first: None, others: VecDeque::new(), last: (Time::ZERO, 0) }
     }
 }
 
 impl<P> Departures<P> {
     /// Number of these packets.
     pub(crate) fn len(&self) -> u64 {
-        self.packets.len() as u64
+        u64::from(self.first.is_some()) + self.others.len() as u64
     }
 
     #[inline(always)]
@@ -51,23 +53,33 @@ impl<P> Departures<P> {
             return self.push_between(at, host, packet);
         }
         self.last = (at, host);
-        self.packets.push_back((at, host, packet));
-        if self.next.0 == Time::NEVER {
-            self.next = (at, host);
+        if self.first.is_none() {
+            (self.next, self.first) = ((at, host), Some(packet));
+        } else {
+            self.others.push_back((at, host, packet));
         }
     }
 
     #[inline(never)]
     fn push_between(&mut self, at: Time, host: u32, packet: P) {
-        let place = self.packets.partition_point(|other| (other.0, other.1) <= (at, host));
-        self.packets.insert(place, (at, host, packet));
-        self.next = self.next.min((at, host));
+        if (at, host) < self.next {
+            let (next, host_of_next) = std::mem::replace(&mut self.next, (at, host));
+            if let Some(first) = self.first.replace(packet) {
+                self.others.push_front((next, host_of_next, first));
+            }
+            return;
+        }
+        let place = self.others.partition_point(|other| (other.0, other.1) <= (at, host));
+        self.others.insert(place, (at, host, packet));
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<(Time, u32, P)> {
-        let first = self.packets.pop_front();
-        self.next = self.packets.front().map_or(NOTHING, |(at, host, _)| (*at, *host));
+    fn pop(&mut self) -> Option<P> {
+        let first = self.first.take();
+        match self.others.pop_front() {
+            Some((at, host, packet)) => (self.next, self.first) = ((at, host), Some(packet)),
+            None => self.next = NOTHING,
+        }
         first
     }
 }
@@ -93,27 +105,27 @@ impl<P: Wire> Link<P> {
     /// Whether anything was due by now in this deferred link.
     #[inline(always)]
     fn is_late(&self, now: Time) -> bool {
-        self.departures.next.0 <= now || (self.armed && self.free_at <= now)
+        self.departures.next.0 <= now || self.wake <= now
     }
 
     /// Handles the events of this deferred link that are due.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Until, taps: &mut Taps, around: &mut Around<P>) {
         loop {
-            let (departs, host) = self.departures.next;
-            if self.armed && self.free_at <= departs {
-                if !until.includes(self.free_at, 2 * self.index) {
+            let departs = self.departures.next.0;
+            if self.wake <= departs {
+                if !until.includes(self.wake, 2 * self.books.link) {
                     return;
                 }
-                self.transmit(self.free_at, around);
+                self.transmit(self.wake, around);
             } else {
-                let host = host as usize;
+                let host = self.departures.next.1 as usize;
                 if departs > until.time || !until.includes(departs, until.first_host + host) {
                     return;
                 }
-                let Some((at, _, packet)) = self.departures.pop() else { return };
-                taps.sent(host, &packet, at);
-                self.arrive(packet, at, around);
+                let Some(packet) = self.departures.pop() else { return };
+                taps.sent(host, &packet, departs);
+                self.arrive(packet, departs, around);
             }
         }
     }
@@ -135,9 +147,9 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn due(&self, first_host: usize) -> (Time, usize) {
         if self.head() != Time::NEVER {
-            (self.head(), 2 * self.index + 1)
-        } else if self.armed {
-            (self.free_at, 2 * self.index)
+            (self.head(), 2 * self.books.link + 1)
+        } else if self.is_armed() {
+            (self.wake, 2 * self.books.link)
         } else {
             let (departs, host) = self.departures.next;
             (departs, first_host + host as usize)

@@ -10,7 +10,6 @@ use crate::wifi::{ACKNOWLEDGED, Aggregate, Radio};
 use crate::wire::Wire;
 use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span, Time};
-use weir_queue::Queue;
 
 /// From this rate on, a packet's fraction of a nanosecond is carried to the next packet: rounded for each packet, 28 bytes at 100
 /// Gbit/s (2.24 ns) would be sent 12 % too fast. Below, a packet's time is rounded by itself.
@@ -29,8 +28,6 @@ pub(super) struct Pacing<P> {
     pub(super) carried: Option<(P, u64)>,
     /// The transmission under way, or the last one.
     pub(super) transmission: Transmission,
-    /// When the transmitter's event is due. Its other events are stale, since a change has replaced them.
-    wake: Time,
     /// Whether the queue may hold packets back although the link is free.
     queue_waits: bool,
     /// Until when the queue holds packets back while the link is free: an event instead of the transmitter's own. [`Time::NEVER`] if
@@ -99,12 +96,12 @@ impl<P> Pacing<P> {
             radio: config.wifi.map(|wifi| Box::new(Radio::new(wifi, whole.seed, index as u64))),
             queue_waits,
             mtu: config.mtu.get(),
-            ..Pacing::plain(Time::NEVER)
+            ..Pacing::plain()
         }))
     }
 
-    /// The pacing of a link that sends each packet at its rate, and whose transmitter's event is due at `wake`.
-    fn plain(wake: Time) -> Pacing<P> {
+    /// The pacing of a link that sends each packet at its rate.
+    fn plain() -> Pacing<P> {
         Pacing {
             trace: None,
             radio: None,
@@ -112,7 +109,6 @@ impl<P> Pacing<P> {
             down: false,
             carried: None,
             transmission: Transmission::default(),
-            wake,
             queue_waits: false,
             held_until: Time::NEVER,
             watched: Bytes::ZERO,
@@ -211,7 +207,7 @@ impl<P: Wire> Link<P> {
             if at > now {
                 return Some(at);
             }
-            self.armed = false;
+            self.wake = Time::NEVER;
             self.serve(now, around);
         }
     }
@@ -219,11 +215,12 @@ impl<P: Wire> Link<P> {
     /// Handles the transmitter's event, unless it is stale. Returns the time of the next one, if it needs one.
     pub(crate) fn transmit_paced(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         let pacing = self.pacing.as_mut()?;
-        if now != if self.armed { pacing.wake } else { pacing.held_until } {
+        let sends = self.wake != Time::NEVER;
+        if now != if sends { self.wake } else { pacing.held_until } {
             return None;
         }
         pacing.held_until = Time::NEVER;
-        let sends = std::mem::take(&mut self.armed);
+        self.wake = Time::NEVER;
         if pacing.down {
             return None;
         }
@@ -254,16 +251,15 @@ impl<P: Wire> Link<P> {
                 return Some(ready);
             }
         }
-        pacing.wake = pacing.begins(from)?;
-        self.armed = true;
-        Some(pacing.wake)
+        self.wake = pacing.begins(from)?;
+        Some(self.wake)
     }
 
     /// From now on [`Link::has_drained`] tells when the queue falls below `below`.
     pub(crate) fn watch(&mut self, below: Bytes, now: Time) {
         if self.pacing.is_none() {
             // A link that is not paced has its event, if any, when the transmitter is free.
-            let mut pacing = Pacing::plain(if self.armed { self.free_at } else { Time::NEVER });
+            let mut pacing = Pacing::plain();
             self.count_idle(now);
             self.account.since = self.free_at.max(now);
             pacing.transmission = self.transmission();
@@ -285,7 +281,7 @@ impl<P: Wire> Link<P> {
         self.count_idle(now);
         let pacing = self.pacing.as_mut()?;
         pacing.down = begins;
-        if begins || self.armed { None } else { self.arm_paced(now) }
+        if begins || self.is_armed() { None } else { self.arm_paced(now) }
     }
 
     /// Applies a change of the trace, the rate or the queue's parameters. Returns the time of the transmitter's new event, if it
@@ -295,7 +291,7 @@ impl<P: Wire> Link<P> {
         pacing.fraction = 0;
         if change.trace.is_none() && (change.rate.is_none() || pacing.trace.is_none()) {
             // Packets that the queue holds back may now leave at another time.
-            return if change.queue.is_some() && !self.armed { self.arm_paced(now) } else { None };
+            return if change.queue.is_some() && !self.is_armed() { self.arm_paced(now) } else { None };
         }
         pacing.trace = change.trace.as_ref().and_then(|play| Played::new(play, now));
         if self.free_at == Time::NEVER {
@@ -304,7 +300,7 @@ impl<P: Wire> Link<P> {
         if let Some(played) = &mut pacing.trace {
             played.skip(self.free_at);
         }
-        self.armed = false;
+        self.wake = Time::NEVER;
         self.arm_paced(now)
     }
 

@@ -65,7 +65,8 @@ impl Eq for Sack {}
 impl Sack {
     /// The blocks, newest first.
     pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.count)]
+        // Cannot fail; a slice by index would check the count for each packet that nobody asks for its blocks.
+        self.blocks.get(..usize::from(self.count)).unwrap_or_default()
     }
 
     /// Whether there are no blocks.
@@ -221,7 +222,7 @@ impl Segment {
     /// Bytes of the IPv4 packet that carries it.
     #[inline]
     pub fn packet_len(&self) -> u32 {
-        if self.sack.count | self.counters.form == 0 && !self.flags.has(Flags::SYN) {
+        if u16::from(self.sack.count | self.counters.form) | (self.flags.0 & Flags::SYN.0) == 0 {
             // Nearly all segments are of this kind.
             return HEADERS + TIMESTAMPS + u32::from(self.len);
         }
