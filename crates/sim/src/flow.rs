@@ -1,6 +1,7 @@
 //! One flow: the addresses of its hosts, and the two ends of its connection, which are its application's sockets.
 
 use crate::packet::FlowAddress;
+use weir_base::Time;
 use weir_engine::EndSocket;
 use weir_plan::{Card, Pair, Run};
 use weir_transport::{Counts, Endpoint};
@@ -9,6 +10,10 @@ use weir_workload::{End, Sockets};
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
 
+/// Timers of a flow: those of its sending and its receiving end, by `End as usize`, and the application's.
+pub(crate) const TIMERS: usize = 3;
+pub(crate) const APPLICATION: usize = 2;
+
 /// A flow of the run.
 pub(crate) struct Flow {
     /// How packets of its two ends leave their hosts: the sender's, then the receiver's.
@@ -16,7 +21,10 @@ pub(crate) struct Flow {
     /// Index of the application that drives it, in the world's `driven`.
     pub(crate) application: u32,
     /// Whether the application is to be asked when an end has moved, for each of the two.
-    pub(crate) asks: [bool; 2],
+    asks: [bool; 2],
+    /// Whether nothing but an end's own packets and timer depends on its moves, for each of the two: no application is to be asked, no
+    /// other flow shares its connection, and its packets leave by no card.
+    alone: [bool; 2],
     /// Whether it is one of many flows with random arrivals: then its connection is dropped when it is complete.
     pub(crate) random_arrivals: bool,
     /// The card of its sending host, with the flow's backlog in it; `None` if the host has no card.
@@ -26,7 +34,9 @@ pub(crate) struct Flow {
     /// The counts that were recorded as events so far.
     pub(crate) told: Counts,
     /// Index of the connection that it shares with other flows, in the world's `shared`; `None` if it shares none.
-    pub(crate) shares: Option<u32>,
+    shares: Option<u32>,
+    /// For each of its timers, the time for which it is in the event queue; [`Time::NEVER`] if it is not there.
+    pub(crate) armed: [Time; TIMERS],
     /// What [`Flow::retransmitted`] was when its connection was dropped.
     retransmitted_before: u64,
 }
@@ -71,13 +81,40 @@ impl Flow {
             outlets: [outlet(from, to), outlet(to, from)],
             application: application as u32,
             asks: [false; 2],
+            alone: [false; 2],
             random_arrivals: group.workload.has_random_arrivals(),
             card: run.network.nodes[from].card.map(InCard::new),
             ends: None,
             told: Counts::default(),
             shares: None,
+            armed: [Time::NEVER; TIMERS],
             retransmitted_before: 0,
         }
+    }
+
+    /// It shares a connection with other flows: that of this index.
+    pub(crate) fn share(&mut self, connection: usize) {
+        self.shares = Some(connection as u32);
+        self.ask_at(self.asks);
+    }
+
+    /// Index of the connection that it shares with other flows; `None` if it shares none.
+    #[inline]
+    pub(crate) fn shares(&self) -> Option<usize> {
+        self.shares.map(|connection| connection as usize)
+    }
+
+    /// From now on the application is to be asked when these of the two ends have moved.
+    pub(crate) fn ask_at(&mut self, asks: [bool; 2]) {
+        self.asks = asks;
+        let alone = |end: End| !asks[end as usize] && self.shares.is_none() && !self.has_card(end);
+        self.alone = [End::Sender, End::Receiver].map(alone);
+    }
+
+    /// Whether the application is to be asked when this end has moved.
+    #[inline]
+    pub(crate) fn asks(&self, end: End) -> bool {
+        self.asks[end as usize]
     }
 
     /// The flow begins: it gets its two ends.
@@ -118,11 +155,21 @@ impl Flow {
         end == End::Sender && self.card.is_some()
     }
 
-    /// Whether nothing but an end's own packets and timer depends on its moves: no application is to be asked, no other flow shares its
-    /// connection, and its packets leave by no card.
-    #[inline(always)]
+    /// Whether nothing but an end's own packets and timer depends on its moves.
+    #[inline]
     pub(crate) fn is_alone(&self, end: End) -> bool {
-        !self.asks[end as usize] && self.shares.is_none() && !self.has_card(end)
+        self.alone[end as usize]
+    }
+
+    /// Whether one of its timers is to be put into the event queue, so that it fires at `due` or before. If so, notes that it is there.
+    #[inline]
+    pub(crate) fn arms(&mut self, timer: usize, due: Time) -> bool {
+        let armed = &mut self.armed[timer];
+        let earlier = due < *armed;
+        if earlier {
+            *armed = due;
+        }
+        earlier
     }
 
     /// One of its ends, how its packets leave, and the counts of the flow that were recorded.

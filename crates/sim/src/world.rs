@@ -8,7 +8,7 @@ mod sampling;
 mod shared;
 mod turn;
 
-use crate::flow::{Ends, Flow, Outlet};
+use crate::flow::{APPLICATION, Ends, Flow, Outlet, TIMERS};
 use crate::packet::{Pool, SimPacket};
 use std::ops::Range;
 use turn::{News, Turn, transmit, turn};
@@ -26,10 +26,7 @@ use weir_workload::{Application, End, Notice};
 /// cancelled.
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
 
-/// Timers of a flow: the sender's, the receiver's and the application's.
 const SENDER: usize = End::Sender as usize;
-const APPLICATION: usize = 2;
-const TIMERS: usize = 3;
 
 pub(crate) struct World<'a> {
     run: &'a Run,
@@ -45,8 +42,6 @@ pub(crate) struct World<'a> {
     /// Indices in `driven` of the applications that log messages.
     with_log: Vec<usize>,
     timers: EventQueue,
-    /// For each timer, the time for which it is in the queue; [`Time::NEVER`] if it is not in the queue.
-    armed: Vec<Time>,
 }
 
 /// An application, and the flows that it drives.
@@ -92,9 +87,8 @@ impl<'a> World<'a> {
         }
         let shared = run.shared_connections();
         for (connection, sharing) in shared.iter().enumerate() {
-            sharing.iter().for_each(|number| flows[*number].shares = Some(connection as u32));
+            sharing.iter().for_each(|number| flows[*number].share(connection));
         }
-        let timers = flows.len() * TIMERS;
         let mut world = World {
             run,
             recorder,
@@ -102,11 +96,10 @@ impl<'a> World<'a> {
             pool: Pool::default(),
             trouble: None,
             with_log: (0..driven.len()).filter(|index| driven[*index].application.has_log()).collect(),
+            timers: EventQueue::new(flows.len() * TIMERS + 1),
             flows,
             driven,
             shared,
-            timers: EventQueue::new(timers + 1),
-            armed: vec![Time::NEVER; timers],
         };
         (0..world.driven.len()).for_each(|application| world.learn_cares(application));
         world
@@ -116,7 +109,7 @@ impl<'a> World<'a> {
     fn learn_cares(&mut self, application: usize) {
         let Driven { application, flows } = &self.driven[application];
         for (flow, at) in self.flows[flows.clone()].iter_mut().enumerate() {
-            at.asks = [End::Sender, End::Receiver].map(|end| application.cares(flow, end));
+            at.ask_at([End::Sender, End::Receiver].map(|end| application.cares(flow, end)));
         }
     }
 
@@ -126,7 +119,7 @@ impl<'a> World<'a> {
             self.fabric.observe(observer);
         }
         let end = Time::ZERO + self.run.duration;
-        let sampling = self.armed.len();
+        let sampling = self.flows.len() * TIMERS;
         let mut sampler = Sampler::new(self.run);
         for number in 0..self.flows.len() {
             self.arm(number, APPLICATION, Time::ZERO + self.run.flows[number].start);
@@ -137,12 +130,12 @@ impl<'a> World<'a> {
             let cancelled = watch.cancel.load(std::sync::atomic::Ordering::Relaxed);
             if cancelled { Err(EngineError::Cancelled) } else { Ok(()) }
         };
-        let mut events = 0;
+        let mut before_look = EVENTS_BETWEEN_LOOKS;
         loop {
             let next = self.timers.next_time();
-            events += 1;
-            if events == EVENTS_BETWEEN_LOOKS {
-                events = 0;
+            before_look -= 1;
+            if before_look == 0 {
+                before_look = EVENTS_BETWEEN_LOOKS;
                 look(next)?;
             }
             // A packet that finds its card idle leaves it at once: its sender is told before the fabric goes on.
@@ -200,7 +193,7 @@ impl<'a> World<'a> {
         let FlowId(number) = packet.flow();
         let number = number as usize;
         let flow = &mut self.flows[number];
-        let (end, random_arrivals) = (flow.end_at(host), flow.random_arrivals);
+        let end = flow.end_at(host);
         let alone = flow.is_alone(end);
         match flow.end_to_move(end) {
             // The path of nearly all packets: at an end of TCP on which nothing else depends, all is done with one look at the flow.
@@ -209,7 +202,13 @@ impl<'a> World<'a> {
                 self.pool.take_back(packet);
                 if alone {
                     let turn = turn(tcp, end, told, Some(outlet), &mut self.pool, &mut self.fabric, now);
-                    return self.end_turn(number, end, random_arrivals, turn, now);
+                    if flow.random_arrivals || !matches!(turn.news, News::Nothing) {
+                        return self.end_turn(number, end, turn, now);
+                    }
+                    if flow.arms(end as usize, turn.due) {
+                        self.timers.push(turn.due, number * TIMERS + end as usize);
+                    }
+                    return;
                 }
             }
             Some((other, ..)) => {
@@ -224,10 +223,11 @@ impl<'a> World<'a> {
     /// A host's timer has fired.
     fn fire(&mut self, source: usize, now: Time) {
         let (number, which) = (source / TIMERS, source % TIMERS);
-        if self.armed[source] != now {
+        let armed = &mut self.flows[number].armed[which];
+        if *armed != now {
             return;
         }
-        self.armed[source] = Time::NEVER;
+        *armed = Time::NEVER;
         let end = match which {
             APPLICATION => return self.woken(number, now),
             SENDER => End::Sender,
@@ -265,7 +265,7 @@ impl<'a> World<'a> {
     /// most ends, inlined, as is every function on the path of each packet: calls would cost a tenth of its time.
     #[inline(never)]
     fn moved(&mut self, number: usize, end: End, now: Time) {
-        if self.flows[number].asks[end as usize] {
+        if self.flows[number].asks(end) {
             self.ask(number, end, now);
         }
         self.flush(number, end, now);
@@ -319,7 +319,7 @@ impl<'a> World<'a> {
     /// Sends the packets that an end has to send, and sets its timer.
     #[inline(always)]
     fn flush(&mut self, number: usize, end: End, now: Time) {
-        if let Some(connection) = self.flows[number].shares {
+        if let Some(connection) = self.flows[number].shares() {
             return self.flush_shared(connection, end, now);
         }
         self.flush_one(number, end, now);
@@ -333,7 +333,6 @@ impl<'a> World<'a> {
             self.transmit_by_card(number, now);
             flow = &mut self.flows[number];
         }
-        let random_arrivals = flow.random_arrivals;
         let Some((endpoint, outlet, told)) = flow.end_to_move(end) else { return };
         let outlet = (!has_card).then_some(outlet);
         // Nearly all endpoints are TCP: they are distinguished once here, so that `turn` is compiled for TCP.
@@ -343,18 +342,18 @@ impl<'a> World<'a> {
             }
             other => turn(other, end, told, outlet, &mut self.pool, &mut self.fabric, now),
         };
-        self.end_turn(number, end, random_arrivals, turn, now);
+        self.end_turn(number, end, turn, now);
     }
 
     /// Handles what an end's turn has resulted in, and sets its timer.
-    #[inline(always)]
-    fn end_turn(&mut self, number: usize, end: End, random_arrivals: bool, turn: Turn, now: Time) {
+    #[inline]
+    fn end_turn(&mut self, number: usize, end: End, turn: Turn, now: Time) {
         match turn.news {
             News::Nothing => {}
             News::Finished => return self.ended(number, now),
             News::Counts => self.tell_events(number, now),
         }
-        if random_arrivals {
+        if self.flows[number].random_arrivals {
             self.give_back(number, now);
         }
         self.arm(number, end as usize, turn.due);
@@ -442,10 +441,8 @@ impl<'a> World<'a> {
     /// Makes sure that a timer fires at `due` or before.
     #[inline]
     fn arm(&mut self, number: usize, which: usize, due: Time) {
-        let source = number * TIMERS + which;
-        if due < self.armed[source] {
-            self.armed[source] = due;
-            self.timers.push(due, source);
+        if self.flows[number].arms(which, due) {
+            self.timers.push(due, number * TIMERS + which);
         }
     }
 }

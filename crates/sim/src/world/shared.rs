@@ -8,8 +8,7 @@ use weir_workload::End;
 impl World<'_> {
     /// A flow begins: it gets a connection of its own, or a stream of the connection that it shares with flows that have begun.
     pub(super) fn begin(&mut self, number: usize) {
-        let connection = self.flows[number].shares.map(|connection| connection as usize);
-        let others = connection.map_or(&[][..], |connection| &self.shared[connection]);
+        let others = self.flows[number].shares().map_or(&[][..], |connection| &self.shared[connection]);
         match others.iter().find(|other| self.flows[**other].has_begun()) {
             Some(&other) => {
                 let Ok([flow, other]) = self.flows.get_disjoint_mut([number, other]) else { return };
@@ -22,11 +21,11 @@ impl World<'_> {
     /// An end of a shared connection has moved. All its flows are asked, since a packet of one may carry data of another. They then
     /// send in the connection's order, until none has anything to send.
     #[cold]
-    pub(super) fn flush_shared(&mut self, connection: u32, end: End, now: Time) {
+    pub(super) fn flush_shared(&mut self, connection: usize, end: End, now: Time) {
         // An application that is asked may call this again; it then finds no flows, and all packets are sent below.
-        let sharing = std::mem::take(&mut self.shared[connection as usize]);
+        let sharing = std::mem::take(&mut self.shared[connection]);
         for number in &sharing {
-            if self.flows[*number].asks[end as usize] {
+            if self.flows[*number].asks(end) {
                 self.ask(*number, end, now);
             }
         }
@@ -34,7 +33,7 @@ impl World<'_> {
         for number in &sharing {
             self.flush_one(*number, end, now);
         }
-        self.shared[connection as usize] = sharing;
+        self.shared[connection] = sharing;
     }
 
     /// Hands the next packet to the fabric if it is this flow's; returns whether it was.

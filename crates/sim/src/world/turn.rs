@@ -34,9 +34,8 @@ pub(super) fn turn<E: Endpoint>(
     fabric: &mut Fabric<SimPacket>,
     now: Time,
 ) -> Turn {
-    // The receiving end mostly has nothing to send.
     if let Some(outlet) = outlet
-        && (end == End::Sender || !endpoint.is_quiet())
+        && !endpoint.is_quiet()
     {
         transmit(endpoint, outlet, pool, fabric, now);
     }
