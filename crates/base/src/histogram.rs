@@ -180,10 +180,11 @@ impl Histogram {
         let mut values = Vec::with_capacity(shares.len());
         let mut ranks = shares.iter().map(|share| Histogram::rank(*share, self.count)).peekable();
         let mut seen = 0;
-        for bucket in self.used() {
-            seen += u64::from(self.counts[bucket]);
+        // Most buckets between the smallest and the largest span are empty.
+        for (bucket, count) in self.buckets() {
+            seen += u64::from(count);
             while ranks.next_if(|rank| *rank <= seen).is_some() {
-                values.push(self.middle(bucket));
+                values.push(self.middle(bucket as usize));
             }
         }
         // A bucket whose count was limited to 32 bits makes the sum smaller than the count.
@@ -194,7 +195,9 @@ impl Histogram {
     /// The buckets with spans as (bucket number, count), ascending. With sum, minimum and maximum they are the whole histogram: see
     /// [`Histogram::from_parts`].
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.used().filter(|&b| self.counts[b] > 0).map(|b| (b as u32, self.counts[b]))
+        let used = self.used();
+        let counts = (used.start as u32..).zip(&self.counts[used]);
+        counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket, *count))
     }
 
     /// Rebuilds a histogram from the results of [`Histogram::buckets`], [`Histogram::sum`], [`Histogram::min`] and

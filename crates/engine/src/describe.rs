@@ -28,7 +28,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
             .collect(),
     };
     let group = |group: &weir_plan::Group| GroupInfo {
-        name: group.name.clone(),
+        name: group.name.as_str().into(),
         controller: group.controller().map(|controller| controller.name().into()),
         transport: group.transport.as_ref().map_or("command", |transport| transport.name()).into(),
         handshake: group.transport.as_ref().is_some_and(weir_transport::Config::has_handshake),
@@ -41,7 +41,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         sharing: sharing(group),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
-        name: flow.name.clone(),
+        name: flow.name.as_str().into(),
         group: flow.group as u32,
         start: flow.start,
         stop: flow.stop,

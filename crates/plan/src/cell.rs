@@ -246,7 +246,7 @@ impl Cell {
                 let mut arrivals: Vec<_> = arrivals.collect();
                 arrivals.sort_by_key(|(arrival, _)| arrival.at);
                 flows.extend((1..).zip(arrivals).map(|(number, (arrival, pair))| Flow {
-                    name: format!("{name}-{number}"),
+                    name: numbered(name, number),
                     group,
                     pair,
                     start: arrival.at,
@@ -259,7 +259,7 @@ impl Cell {
             for number in 1..=*count {
                 let jitter =
                     Random::stream_of(seed, "start", flows.len() as u64).within(self.timing.start_jitter);
-                let name = if *count == 1 { name.clone() } else { format!("{name}-{number}") };
+                let name = if *count == 1 { name.clone() } else { numbered(name, number) };
                 let pair = of_group.pair(number - 1);
                 let start = start.of(number - 1, *count) + jitter;
                 flows.push(Flow { name, group, pair, start, stop: *stop, size: None });
@@ -389,6 +389,11 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
     };
     limits::settings(reader, name, &settings);
     settings
+}
+
+/// The name of a group's flow. There may be a hundred thousand: a formatted text would take four times as long.
+fn numbered(group: &str, number: u64) -> String {
+    [group, "-", itoa::Buffer::new().format(number)].concat()
 }
 
 /// The seed of a repeat: from the lab's seed and the repeat's number alone, so that the cells of one repeat are paired. It has

@@ -2,7 +2,7 @@
 //! `run.json` (`runs.json` of a shard) beside the records, so that every number can be computed again from the folder.
 
 use serde::{Deserialize, Serialize};
-use weir_base::{Rate, Span};
+use weir_base::{Name, Rate, Span};
 
 /// A run, described for metrics and reports. Indices in records refer to these lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -89,11 +89,11 @@ pub struct LinkInfo {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GroupInfo {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// The name of its congestion controller; `None` for traffic without one.
-    pub controller: Option<String>,
+    pub controller: Option<Name>,
     /// The transport: `tcp`, `udp`, ...
-    pub transport: String,
+    pub transport: Name,
     /// Whether the data of each flow waits for a handshake of a round trip.
     #[serde(default)]
     pub handshake: bool,
@@ -173,7 +173,7 @@ pub struct StationInfo {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FlowInfo {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Its group: an index into the groups.
     pub group: u32,
     /// When it starts.

@@ -9,8 +9,9 @@ mod told;
 mod waits;
 
 use crate::info::RunInfo;
-use crate::metrics::{mbps, percent, ratio};
+use crate::metrics::{View, mbps, percent, ratio};
 use crate::records::Records;
+use crate::states::State;
 use crate::types::{Component, LinkSample};
 use grid::{Counts, Grid, Means, Points, flow_values, values};
 use std::sync::Arc;
@@ -69,25 +70,31 @@ struct TrafficPoints {
     windows: Means,
 }
 
-/// The series of a run's links, groups, queues and stations, on at most this many points. The warm-up is included.
-pub fn series<'r>(info: &RunInfo, records: &'r Records, points: usize) -> SeriesSet<'r> {
-    let grid = Grid::new(info, records, points);
+/// The series of a run's links, groups, queues and stations, on at most this many points. The warm-up is included,
+/// whatever the view's window.
+pub fn series<'r>(view: &'r View<'_>, records: &'r Records, points: usize) -> SeriesSet<'r> {
+    let (info, grid) = (view.info, Grid::new(view, points));
     let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
     let shared = |of: Component| !matches!(of, Component::Controller(_));
     SeriesSet {
         links: links(&grid, info, records),
         traffic: traffic(&grid, records, (0..info.groups.len() as u32).map(Subject::Group), group_of),
         waits: Waits::of_groups(info, records),
-        told: Told::of_groups(&grid, info, records),
-        states: states(&grid, records, shared),
+        told: Told::of_groups(&grid, view, records),
+        states: states(&grid, view, shared),
         records,
         grid,
     }
 }
 
-/// The series of single flows and their controllers. `flows` holds indices of flows, ascending.
-pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], points: usize) -> SeriesSet<'r> {
-    let grid = Grid::new(info, records, points);
+/// The series of single flows and their controllers. `flows` holds indices of flows, ascending. The warm-up is included.
+pub fn flow_series<'r>(
+    view: &'r View<'_>,
+    records: &'r Records,
+    flows: &[u32],
+    points: usize,
+) -> SeriesSet<'r> {
+    let (info, grid) = (view.info, Grid::new(view, points));
     // A table, since it is asked of every record.
     let mut places = vec![None; info.flows.len()];
     for (place, flow) in flows.iter().enumerate() {
@@ -102,7 +109,7 @@ pub fn flow_series<'r>(info: &RunInfo, records: &'r Records, flows: &[u32], poin
         traffic: traffic(&grid, records, flows.iter().map(|&flow| Subject::Flow(flow)), place_of),
         waits: vec![],
         told: vec![],
-        states: states(&grid, records, own),
+        states: states(&grid, view, own),
         records,
         grid,
     }
@@ -248,7 +255,7 @@ fn traffic(
     }
     for sample in &records.transport {
         if let Some((_, of)) = place_of(sample.flow).and_then(|place| traffic.get_mut(place)) {
-            of.windows.add(grid, sample.at, sample.cwnd);
+            of.windows.add(grid.point(sample.at), sample.cwnd);
         }
     }
     traffic
@@ -257,35 +264,22 @@ fn traffic(
 /// The internal states of the wanted components, sorted by subject and name.
 fn states<'r>(
     grid: &Grid,
-    records: &'r Records,
+    view: &'r View<'_>,
     wanted: impl Fn(Component) -> bool,
 ) -> Vec<(Subject, &'r Arc<str>, Means)> {
-    let mut states: Vec<(Component, &Arc<str>, Means)> = Vec::new();
-    // Each period has the same states in the same order, so that the first guess is nearly always right.
-    let mut next = 0;
-    for state in records.states.iter().filter(|state| wanted(state.of)) {
-        let same = |(of, name, _): &(Component, &Arc<str>, _)| {
-            *of == state.of && (Arc::ptr_eq(name, &state.name) || **name == state.name)
+    let points: Vec<usize> = view.states.times.iter().map(|at| grid.point(*at)).collect();
+    let state = |state: &'r State| {
+        let mut means = grid.means();
+        let finite = state.values.iter().filter(|(_, value)| value.is_finite());
+        finite.for_each(|&(time, value)| means.add(points[time as usize], value));
+        let subject = match state.of {
+            Component::Queue(link) => Subject::QueueState(link),
+            Component::Controller(flow) => Subject::ControllerState(flow),
+            Component::Station(station) => Subject::StationState(station),
         };
-        let found = match states.get(next) {
-            Some(known) if same(known) => next,
-            _ => states.iter().position(same).unwrap_or_else(|| {
-                states.push((state.of, &state.name, grid.means()));
-                states.len() - 1
-            }),
-        };
-        if state.value.is_finite() {
-            states[found].2.add(grid, state.at, state.value);
-        }
-        next = if found + 1 == states.len() { 0 } else { found + 1 };
-    }
-    let subject = |of: Component| match of {
-        Component::Queue(link) => Subject::QueueState(link),
-        Component::Controller(flow) => Subject::ControllerState(flow),
-        Component::Station(station) => Subject::StationState(station),
+        (subject, &state.name, means)
     };
-    let states = states.into_iter().map(|(of, name, means)| (subject(of), name, means));
-    let mut states: Vec<(Subject, &Arc<str>, Means)> = states.collect();
-    states.sort_by_key(|&(of, name, _)| (of, name.as_ref()));
-    states
+    let mut found: Vec<_> = view.states.all.iter().filter(|state| wanted(state.of)).map(state).collect();
+    found.sort_by_key(|&(of, name, _)| (of, name.as_ref()));
+    found
 }

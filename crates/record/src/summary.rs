@@ -8,7 +8,7 @@ use crate::types::Component;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use weir_base::{Ecn, Span, Time};
+use weir_base::{Ecn, Name, Span, Time};
 
 /// A lab's runs and their metrics.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -107,11 +107,11 @@ pub struct Part<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// The group.
-    pub name: String,
+    pub name: Name,
     /// Its controller, if it has one.
-    pub controller: Option<String>,
+    pub controller: Option<Name>,
     /// Its transport.
-    pub transport: String,
+    pub transport: Name,
     /// Number of its flows.
     pub flows: usize,
     /// Its metrics.
@@ -123,9 +123,9 @@ pub struct GroupSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairSummary {
     /// The first group.
-    pub group: String,
+    pub group: Name,
     /// The group that it is compared with.
-    pub to: String,
+    pub to: Name,
     /// The metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -135,13 +135,13 @@ pub struct PairSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow.
-    pub name: String,
+    pub name: Name,
     /// Its group.
-    pub group: String,
+    pub group: Name,
     /// Its controller, if it has one.
-    pub controller: Option<String>,
+    pub controller: Option<Name>,
     /// Its transport.
-    pub transport: String,
+    pub transport: Name,
     /// Its metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -156,7 +156,7 @@ pub struct QueueSummary {
     pub queue: String,
     /// Names of the groups whose data crosses it; empty if it carries only acknowledgements.
     #[serde(default)]
-    pub carries: Vec<String>,
+    pub carries: Vec<Name>,
     /// Metrics of all packets.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -209,7 +209,7 @@ impl RunSummary {
             metrics: view.of_run(),
             groups: (0..info.groups.len()).map(|group| group_summary(view, info, group)).collect(),
             pairs: pairs(view, info),
-            flows: single_flows(info).map(|flow| flow_summary(view, info, flow)).collect(),
+            flows: flows(view, info),
             queues: queues(view, info),
             windows: windows.collect(),
             stations: stations(info, records),
@@ -278,7 +278,7 @@ fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> Windo
         metrics: view.of_run(),
         groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
         pairs: pairs(&view, info),
-        flows: single_flows(info).map(|flow| flow_summary(&view, info, flow)).collect(),
+        flows: flows(&view, info),
         queues: queues(&view, info),
     }
 }
@@ -319,6 +319,13 @@ fn single_flows(info: &RunInfo) -> impl Iterator<Item = usize> + '_ {
         .enumerate()
         .filter(move |(_, flow)| !random_arrivals(flow.group))
         .map(|(number, _)| number)
+}
+
+/// The metrics of the flows that have metrics of their own.
+fn flows(view: &View<'_>, info: &RunInfo) -> Vec<FlowSummary> {
+    let mut flows = Vec::with_capacity(single_flows(info).count());
+    flows.extend(single_flows(info).map(|flow| flow_summary(view, info, flow)));
+    flows
 }
 
 fn flow_summary(view: &View<'_>, info: &RunInfo, flow: usize) -> FlowSummary {

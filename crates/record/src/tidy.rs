@@ -14,6 +14,7 @@ use crate::writer::write_parquet;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weir_base::Name;
 
 /// A tidy table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,35 +118,30 @@ pub fn export_tidy(summary: &Summary, to: &Path) -> Result<Vec<PathBuf>, RecordE
 struct Row<'a> {
     run: &'a RunSummary,
     window: &'a str,
-    whose: Vec<String>,
+    whose: Vec<&'a str>,
     metrics: &'a Metrics,
 }
 
 fn rows<'a>(tidy: Tidy, run: &'a RunSummary, window: &'a str, part: Part<'a>) -> Vec<Row<'a>> {
-    let row = |whose: Vec<String>, metrics: &'a Metrics| Row { run, window, whose, metrics };
-    let or_none = |name: &Option<String>| name.clone().unwrap_or_default();
+    let row = |whose: Vec<&'a str>, metrics: &'a Metrics| Row { run, window, whose, metrics };
+    let or_none = |name: &'a Option<Name>| name.as_deref().unwrap_or_default();
     match tidy {
         Tidy::Runs => vec![row(vec![], part.metrics)],
         Tidy::Groups => {
             let of = part.groups.iter();
-            of.map(|of| {
-                row(vec![of.name.clone(), or_none(&of.controller), of.transport.clone()], &of.metrics)
-            })
-            .collect()
+            of.map(|of| row(vec![&of.name, or_none(&of.controller), &of.transport], &of.metrics)).collect()
         }
         Tidy::Flows => {
-            let whose = |of: &crate::FlowSummary| {
-                vec![of.name.clone(), of.group.clone(), or_none(&of.controller), of.transport.clone()]
-            };
-            part.flows.iter().map(|of| row(whose(of), &of.metrics)).collect()
+            let of = part.flows.iter();
+            of.map(|of| row(vec![&of.name, &of.group, or_none(&of.controller), &of.transport], &of.metrics))
+                .collect()
         }
         Tidy::Links => {
             let mut rows = Vec::new();
             for of in part.queues {
-                rows.push(row(vec![of.link.clone(), of.queue.clone(), String::new()], &of.metrics));
+                rows.push(row(vec![&of.link, &of.queue, ""], &of.metrics));
                 let class = |class: &'a crate::ClassSummary| {
-                    let name = class.class.name().to_owned();
-                    row(vec![of.link.clone(), of.queue.clone(), name], &class.metrics)
+                    row(vec![&of.link, &of.queue, class.class.name()], &class.metrics)
                 };
                 rows.extend(of.classes.iter().map(class));
             }
@@ -185,7 +181,7 @@ fn table(tidy: Tidy, summary: &Summary) -> (Vec<Column>, Batch) {
     }
     table.names(WINDOW.0, text(&|row| row.window.to_owned()));
     for (place, (name, _)) in tidy.whose().iter().enumerate() {
-        table.names(name, text(&|row| row.whose[place].clone()));
+        table.names(name, text(&|row| row.whose[place].to_owned()));
     }
     for metric in tidy.metrics() {
         let numbers = |of: &dyn Fn(Value) -> Option<f64>| {

@@ -37,7 +37,7 @@ const SERIES_OF_A_FLOW: usize = 8;
 /// The plots of one run of a lab with `runs` runs; the distributions are those of the view's window.
 pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
     let many = runs > MANY_RUNS;
-    let set = series(info, records, if many { POINTS_OF_MANY } else { POINTS });
+    let set = series(view, records, if many { POINTS_OF_MANY } else { POINTS });
     let source = Source { info, set: &set, spreads: spreads(view, records) };
     let charts = [
         source.goodput(),
@@ -66,19 +66,19 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         count: set.count(),
         charts: charts.into_iter().chain(source.states()).filter(drawn).collect(),
         shares: SHARES.to_vec(),
-        flows: flows(info, records, many),
+        flows: flows(view, info, records, many),
         events: vec![],
     }
 }
 
 /// The plots of single flows, without flows with random arrivals. `None` if there are no such plots.
-fn flows(info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
+fn flows(view: &View<'_>, info: &RunInfo, records: &Records, many: bool) -> Option<FlowSeries> {
     let single = |group: u32| info.groups.get(group as usize).is_some_and(|group| !group.random_arrivals);
     let numbers = (0..).zip(&info.flows).filter(|(_, flow)| single(flow.group)).map(|(number, _)| number);
     let numbers: Vec<u32> = numbers.take(if many { FLOWS_OF_MANY } else { FLOWS }).collect();
     let most = if many { POINTS_OF_MANY } else { POINTS };
     let points = FLOW_VALUES / (SERIES_OF_A_FLOW * numbers.len().max(1));
-    let set = flow_series(info, records, &numbers, points.clamp(FLOW_POINTS, most));
+    let set = flow_series(view, records, &numbers, points.clamp(FLOW_POINTS, most));
     let source = Source { info, set: &set, spreads: vec![] };
     // If each group has one flow, the flow's rates are those of the group.
     let several = info.flows.len() > info.groups.len();
@@ -398,7 +398,7 @@ impl Source<'_> {
                     let flow = self.info.flows.get(flow as usize);
                     (
                         "controllers",
-                        flow.map(|flow| flow.name.clone()),
+                        flow.map(|flow| String::from(&flow.name)),
                         Ink::Group(flow.map_or(0, |flow| flow.group as usize)),
                     )
                 }

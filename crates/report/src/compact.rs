@@ -15,15 +15,12 @@ pub(crate) fn compact(value: Option<f64>) -> String {
 /// Appends the values of a line with commas between them. A value that is the one before is left out: nearly half of all
 /// values are. `weir.run` puts them back.
 pub(crate) fn push_line(values: &[Option<f64>], out: &mut Vec<u8>) {
-    let mut before = None;
-    for value in values {
-        if before.is_some() {
-            out.push(b',');
+    values.first().into_iter().for_each(|first| push_compact(*first, out));
+    for pair in values.windows(2) {
+        out.push(b',');
+        if pair[1] != pair[0] {
+            push_compact(pair[1], out);
         }
-        if before != Some(value) {
-            push_compact(*value, out);
-        }
-        before = Some(value);
     }
 }
 

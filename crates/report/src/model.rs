@@ -1,7 +1,7 @@
 //! The data of the pages: plain numbers, already computed. [`crate::source`] fills it from a result folder; the pages read
 //! nothing else. Names carry the unit, as in `summary.json`; a value that was not measured is `None`.
 
-use weir_base::Ecn;
+use weir_base::{Ecn, Name};
 use weir_record::compare::Compared;
 use weir_record::{Distribution, StationSummary};
 
@@ -145,7 +145,7 @@ pub struct LinkNumbers {
     /// Target delay of the queue; `None` if its AQM has no target.
     pub target_ms: Option<f64>,
     /// Names of the groups whose data crosses it.
-    pub carries: Vec<String>,
+    pub carries: Vec<Name>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
     /// Its mean capacity over the window.
@@ -185,11 +185,11 @@ pub struct PacketNumbers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupNumbers {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Name of its congestion controller; `None` for datagrams without one.
-    pub controller: Option<String>,
+    pub controller: Option<Name>,
     /// Its transport: `tcp`, `udp`, ...
-    pub transport: String,
+    pub transport: Name,
     /// Number of its flows.
     pub flows: usize,
     /// Its goodput.
@@ -222,9 +222,9 @@ pub struct GroupNumbers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowNumbers {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Name of its group.
-    pub group: String,
+    pub group: Name,
     /// Its goodput.
     pub goodput_mbps: Option<f64>,
     /// The mean of its RTTs.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
 use weir_base::{CODEPOINTS, Ecn};
-use weir_record::Distribution;
+use weir_record::{Distribution, append_json};
 
 /// `report/lab.js`: one object with every run's numbers, with short names.
 pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
@@ -278,7 +278,7 @@ fn push(script: &mut Vec<u8>, text: &[u8]) {
 /// Appends a value as JSON.
 pub(crate) fn push_json(value: &(impl Serialize + ?Sized), script: &mut Vec<u8>) {
     // Texts and numbers are always valid JSON, and writing to memory cannot fail.
-    let _ = serde_json::to_writer(script, value);
+    let _ = append_json(value, script);
 }
 
 /// The grid of times: its period and the number of its points.

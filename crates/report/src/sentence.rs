@@ -77,7 +77,7 @@ fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
             flows => format!("{} ({flows} flows)", spelled(controller)),
         },
         Some(controller) => format!("{} ({})", group.name, spelled(controller)),
-        None => group.name.clone(),
+        None => String::from(&group.name),
     };
     groups.iter().map(one).collect()
 }

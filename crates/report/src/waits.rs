@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn group(metrics: Metrics) -> GroupSummary {
-        let (name, transport) = ("web".to_string(), "tcp".to_string());
+        let (name, transport) = ("web".into(), "tcp".into());
         GroupSummary { name, controller: None, transport, flows: 200, metrics }
     }
 

@@ -177,7 +177,7 @@ mod tests {
             name: "down".into(),
             queue: queue.into(),
             capacity_mbps: Some(5.0),
-            carries: carries.iter().map(|name| name.to_string()).collect(),
+            carries: carries.iter().map(|name| (*name).into()).collect(),
             ..LinkNumbers::default()
         }
     }

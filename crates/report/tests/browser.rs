@@ -253,7 +253,7 @@ fn flows_are_found_ranked_picked_and_sorted() {
         .collect();
     let of_flows = |run: &RunNumbers| {
         let line = |flow: &FlowNumbers| Line {
-            name: flow.name.clone(),
+            name: String::from(&flow.name),
             ink: Ink::Group(usize::from(flow.group == "b")),
             thin: false,
             hidden: false,

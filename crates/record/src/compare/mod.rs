@@ -243,7 +243,7 @@ fn subjects_of(rule: &Rule, run: &RunSummary, other: &RunSummary) -> Vec<Subject
     let groups: Vec<Option<String>> = match metric(&rule.metric) {
         Some(metric) if metric.of.contains(&Level::Run) => vec![None],
         Some(metric) if metric.of.contains(&Level::Group) => {
-            run.groups.iter().map(|group| Some(group.name.clone())).collect()
+            run.groups.iter().map(|group| Some(String::from(&group.name))).collect()
         }
         _ => Vec::new(),
     };

@@ -357,14 +357,16 @@ fn a_flow_without_a_row_was_idle_in_that_period() {
     assert_eq!(none, zero, "the periods in which it read something begin where they did");
     let asked = ["goodput_mbps", "throughput_mbps", "retransmissions", "rtt_ms", "cwnd_segments"];
     let of = |set: SeriesSet<'_>, of: Subject| asked.map(|name| set.get(name, of));
+    let views = [&zeros, &absent].map(|records| (View::after(info.warmup, &info, records), records));
     for flow in 0..3 {
-        let [zero, none] = [&zeros, &absent]
-            .map(|records| of(flow_series(&info, records, &[flow], 10), Subject::Flow(flow)));
+        let [zero, none] = views
+            .each_ref()
+            .map(|(view, records)| of(flow_series(view, records, &[flow], 10), Subject::Flow(flow)));
         assert_eq!(none, zero);
     }
     for group in 0..2 {
         let [zero, none] =
-            [&zeros, &absent].map(|records| of(series(&info, records, 10), Subject::Group(group)));
+            views.each_ref().map(|(view, records)| of(series(view, records, 10), Subject::Group(group)));
         assert_eq!(none, zero);
     }
 }

@@ -11,6 +11,7 @@ use super::value::mbps;
 use super::window::Window;
 use crate::info::{RunInfo, Sharing, WindowInfo};
 use crate::records::Records;
+use crate::states::States;
 use crate::types::{FlowEventKind, FlowSample, LinkSample, MessageFate, MessageKind};
 use std::borrow::Cow;
 use weir_base::{Ecn, Histogram, Span, Time};
@@ -43,6 +44,10 @@ pub struct View<'a> {
     pub(super) read_bytes: u64,
     /// Whether the flows of any group are coordinated.
     pub(super) is_coordinated: bool,
+    /// The ends of all sample periods of the run, and its start, ascending.
+    pub(crate) bounds: Vec<Time>,
+    /// The recorded states of the whole run.
+    pub(crate) states: States,
 }
 
 /// The number of measured times, and their sum in nanoseconds.
@@ -218,24 +223,24 @@ impl<'a> View<'a> {
     pub fn after(warmup: Span, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
         let window = Window::after(warmup, info, &bounds);
-        View { warmup, ..View::of(window, &bounds, None, info, records) }
+        View { warmup, ..View::of(window, bounds, None, info, records) }
     }
 
     /// A named part of the run.
     pub fn within(part: &WindowInfo, info: &'a RunInfo, records: &Records) -> View<'a> {
         let bounds = Window::bounds(records);
         let window = Window::between(part.from, part.to, &bounds);
-        View::of(window, &bounds, Some(part), info, records)
+        View::of(window, bounds, Some(part), info, records)
     }
 
     fn of(
         window: Window,
-        bounds: &[Time],
+        bounds: Vec<Time>,
         part: Option<&WindowInfo>,
         info: &'a RunInfo,
         records: &Records,
     ) -> View<'a> {
-        let seconds = window.seconds(bounds);
+        let seconds = window.seconds(&bounds);
         let link = LinkView { seconds: vec![Default::default(); seconds.len()], ..LinkView::default() };
         let mut view = View {
             info,
@@ -251,11 +256,14 @@ impl<'a> View<'a> {
             read_bytes: 0,
             is_coordinated: info.groups.iter().any(|group| group.sharing == Some(Sharing::Coordinated)),
             seconds,
+            bounds: Vec::new(),
+            states: States::default(),
         };
-        view.add_links(records);
-        view.add_flows(records, bounds);
-        view.add_told(records);
-        view
+        view.add_links(records, &bounds);
+        view.add_flows(records, &bounds);
+        let states = States::of(records);
+        view.add_told(&states);
+        View { bounds, states, ..view }
     }
 
     /// The window.
@@ -263,12 +271,15 @@ impl<'a> View<'a> {
         self.window
     }
 
-    fn add_links(&mut self, records: &Records) {
+    fn add_links(&mut self, records: &Records, bounds: &[Time]) {
         for sample in &records.links {
             let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
             let period = sample.at.since(std::mem::replace(&mut link.last_sample, sample.at));
             if !self.window.holds(sample.at) {
                 continue;
+            }
+            if link.periods == 0 {
+                link.capacities.reserve(bounds.len());
             }
             link.capacities.extend(mbps(sample.capacity.get(), period).map(|carries| (sample.at, carries)));
             link.sum.merge(sample);
@@ -279,6 +290,9 @@ impl<'a> View<'a> {
             let Some(link) = self.links.get_mut(sample.link as usize) else { continue };
             sample.delay.add_to(&mut link.delay[sample.class as usize]);
             if link.delays.is_empty() || link.last_delay != sample.at {
+                if link.delays.is_empty() {
+                    link.delays.reserve(link.periods as usize);
+                }
                 link.delays.push(Default::default());
                 link.last_delay = sample.at;
             }

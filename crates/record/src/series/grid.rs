@@ -1,10 +1,8 @@
 //! The grid of a run's series: points, each of one sample period or several, and the records in them.
 
 use super::Values;
-use crate::info::RunInfo;
-use crate::metrics::ratio;
+use crate::metrics::{View, ratio};
 use crate::packed::PackedHistogram;
-use crate::records::Records;
 use crate::types::FlowSample;
 use std::cell::Cell;
 use weir_base::{Histogram, Span, Time};
@@ -22,21 +20,21 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn new(info: &RunInfo, records: &Records, most: usize) -> Grid {
-        let links = records.links.iter().map(|sample| sample.at);
-        let mut ends: Vec<Time> = links.chain(records.flows.iter().map(|sample| sample.at)).collect();
-        ends.dedup();
-        let last = ends.iter().max().copied().unwrap_or(Time::ZERO);
+    /// The grid of a view's whole run, with at most this many points.
+    pub(super) fn new(view: &View<'_>, most: usize) -> Grid {
+        // The first bound is the start of the run.
+        let ends = view.bounds.get(1..).unwrap_or_default();
+        let last = ends.last().copied().unwrap_or(Time::ZERO);
         // If the description gives no period, the whole run is one point.
-        let sample = if info.sample.is_zero() { last.since(Time::ZERO) } else { info.sample };
+        let sample = view.info.sample;
+        let sample = if sample.is_zero() { last.since(Time::ZERO) } else { sample };
         let mut grid = Grid { sample, step: 1, covered: Vec::new(), last: Cell::default() };
         let periods = if ends.is_empty() { 0 } else { grid.point(last) + 1 };
         grid.step = periods.div_ceil(most.max(1)).max(1) as u64;
         grid.last = Cell::default();
         let mut last_of_point = vec![Time::ZERO; periods.div_ceil(grid.step as usize)];
-        for at in ends {
-            let point = grid.point(at);
-            last_of_point[point] = last_of_point[point].max(at);
+        for &at in ends {
+            last_of_point[grid.point(at)] = at;
         }
         let mut before = Time::ZERO;
         for end in last_of_point {
@@ -102,7 +100,7 @@ impl Grid {
     /// Means of the values in each point.
     pub(super) fn means_of(&self, values: impl Iterator<Item = (Time, f64)>) -> Values {
         let mut means = self.means();
-        values.for_each(|(at, value)| means.add(self, at, value));
+        values.for_each(|(at, value)| means.add(self.point(at), value));
         means.values()
     }
 
@@ -176,8 +174,8 @@ impl<T> std::ops::Deref for Merged<'_, T> {
 pub(super) struct Means(Vec<(f64, f64)>);
 
 impl Means {
-    pub(super) fn add(&mut self, grid: &Grid, at: Time, value: f64) {
-        if let Some((sum, count)) = self.0.get_mut(grid.point(at)) {
+    pub(super) fn add(&mut self, point: usize, value: f64) {
+        if let Some((sum, count)) = self.0.get_mut(point) {
             *sum += value;
             *count += 1.0;
         }

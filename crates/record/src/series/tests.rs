@@ -31,7 +31,8 @@ fn asked() -> Vec<(&'static str, Subject)> {
 #[test]
 fn every_series_has_a_value_for_each_point_of_the_grid() {
     let (info, records) = (info(), busy_records());
-    let set = series(&info, &records, ALL);
+    let view = View::after(info.warmup, &info, &records);
+    let set = series(&view, &records, ALL);
     assert_eq!((set.period(), set.count()), (Span::from_millis(100), 50));
     for (name, of) in asked() {
         assert_eq!(set.get(name, of).map(|values| values.len()), Some(50), "{name}");
@@ -47,10 +48,11 @@ fn every_series_has_a_value_for_each_point_of_the_grid() {
 #[test]
 fn a_point_has_the_records_of_its_period() {
     let (info, records) = (info(), busy_records());
-    let set = series(&info, &records, ALL);
+    let view = View::after(info.warmup, &info, &records);
+    let set = series(&view, &records, ALL);
     let at = |name, of, point: usize| set.get(name, of).unwrap()[point];
     // Period 5: flow 1 reads 10 segments of 1448 bytes in 100 ms, flows 0 and 1 together 15.
-    let flows = flow_series(&info, &records, &[1], ALL);
+    let flows = flow_series(&view, &records, &[1], ALL);
     assert_eq!(flows.get("goodput_mbps", Subject::Flow(1)).unwrap()[4], Some(1.1584));
     assert_eq!(at("goodput_mbps", Subject::Group(0), 4), Some(1.7376));
     assert_eq!(at("cwnd_segments", Subject::Group(0), 4), Some(2.5));
@@ -68,22 +70,24 @@ fn a_point_has_the_records_of_its_period() {
 #[test]
 fn fewer_points_merge_periods_exactly() {
     let (info, records) = (info(), busy_records());
-    let (fine, coarse) = (series(&info, &records, 50), series(&info, &records, 7));
+    let view = View::after(info.warmup, &info, &records);
+    let [fine, coarse] = [50, 7].map(|points| series(&view, &records, points));
     assert_eq!((coarse.period(), coarse.count()), (Span::from_millis(800), 7));
     let sum = |set: &SeriesSet<'_>, name, of| set.get(name, of).unwrap().iter().flatten().sum::<f64>();
     for (name, of) in [("dropped_packets", Subject::Link(0)), ("retransmissions", Subject::Group(0))] {
         assert_eq!(sum(&coarse, name, of), sum(&fine, name, of), "{name}");
     }
     // The last point holds periods 49 and 50: the rate is over 200 ms.
-    let flows = flow_series(&info, &records, &[0], 7);
+    let flows = flow_series(&view, &records, &[0], 7);
     let last = flows.get("goodput_mbps", Subject::Flow(0)).unwrap()[6].unwrap();
     assert!((last - 99.0 * 1448.0 * 8.0 / 0.2e6).abs() < 1e-9);
 }
 
 #[test]
 fn flows_have_series_of_their_own_where_they_are_asked_for() {
-    let records = busy_records();
-    let set = flow_series(&info(), &records, &[0, 2], ALL);
+    let (info, records) = (info(), busy_records());
+    let view = View::after(info.warmup, &info, &records);
+    let set = flow_series(&view, &records, &[0, 2], ALL);
     let known = |flow| set.get("goodput_mbps", Subject::Flow(flow)).is_some();
     assert_eq!([0, 1, 2].map(known), [true, false, true]);
     assert_eq!(set.get("alpha_percent", Subject::ControllerState(2)).unwrap()[4], Some(5.0 / 7.0));
@@ -92,8 +96,9 @@ fn flows_have_series_of_their_own_where_they_are_asked_for() {
 
 #[test]
 fn a_run_without_records_has_no_points() {
-    let records = Records::default();
-    let set = series(&info(), &records, 0);
+    let (info, records) = (info(), Records::default());
+    let view = View::after(info.warmup, &info, &records);
+    let set = series(&view, &records, 0);
     assert_eq!(set.count(), 0);
     assert!(asked().into_iter().all(|(name, of)| set.get(name, of) == Some(vec![])));
 }

@@ -3,9 +3,8 @@
 
 use super::Values;
 use super::grid::{Grid, Means};
-use crate::info::RunInfo;
-use crate::metrics::ratio;
 use crate::metrics::told::{ESTIMATE, MODES};
+use crate::metrics::{View, ratio};
 use crate::records::Records;
 use crate::types::Component;
 
@@ -21,15 +20,21 @@ pub(super) struct Told {
 
 impl Told {
     /// Recorded states of each group's connections.
-    pub(super) fn of_groups(grid: &Grid, info: &RunInfo, records: &Records) -> Vec<Told> {
+    pub(super) fn of_groups(grid: &Grid, view: &View<'_>, records: &Records) -> Vec<Told> {
+        let info = view.info;
         let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
+        // Few transports record any. Those of several flows are added in the order of time.
+        let is_told = |name: &str| name == ESTIMATE || MODES.iter().any(|(groups, _)| *groups == name);
+        if !view.states.all.iter().any(|state| is_told(&state.name)) {
+            return told;
+        }
         let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
         for state in &records.states {
             let Component::Controller(number) = state.of else { continue };
             let Some(flow) = info.flows.get(number as usize) else { continue };
             let Some(of) = told.get_mut(flow.group as usize) else { continue };
             if *state.name == *ESTIMATE {
-                of.estimates.get_or_insert_with(|| grid.means()).add(grid, state.at, state.value);
+                of.estimates.get_or_insert_with(|| grid.means()).add(grid.point(state.at), state.value);
             }
             if let Some(mode) = MODES.iter().position(|(groups, _)| **groups == *state.name) {
                 of.modes.resize(grid.count(), Default::default());
@@ -57,7 +62,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use crate::types::{Component, FlowSample, Recorder, StateSample};
-    use crate::{FlowInfo, GroupInfo, Records, RunInfo, Subject, series};
+    use crate::{FlowInfo, GroupInfo, Records, RunInfo, Subject, View, series};
     use weir_base::{Span, Time};
 
     #[test]
@@ -77,7 +82,8 @@ mod tests {
                 records.state(&StateSample { at, of: Component::Controller(1), name, value });
             }
         }
-        let set = series(&info, &records, 600);
+        let view = View::after(info.warmup, &info, &records);
+        let set = series(&view, &records, 600);
         let of = |name| set.get(name, Subject::Group(1)).unwrap();
         assert_eq!(of("pure_arq_percent"), [Some(100.0), Some(75.0), None]);
         assert_eq!(of("fec_percent"), [Some(0.0), Some(25.0), None]);

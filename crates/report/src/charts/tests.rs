@@ -102,7 +102,7 @@ fn a_thousand_flows_have_series_of_their_own_and_a_dozen_in_a_lab_of_many_runs()
     let (mut info, mut records) = run();
     info.flows = (0..1000)
         .map(|number| FlowInfo {
-            name: format!("{number}"),
+            name: format!("{number}").into(),
             group: u32::from(number >= 990),
             ..FlowInfo::default()
         })

@@ -27,7 +27,11 @@ impl Pages<'_> {
             table.row(vec![
                 Cell::html(swatch(self.colour(&group.name), &group.name)),
                 Cell::text(
-                    &group.controller.as_deref().map(spelled).unwrap_or_else(|| group.transport.clone()),
+                    &group
+                        .controller
+                        .as_deref()
+                        .map(spelled)
+                        .unwrap_or_else(|| String::from(&group.transport)),
                 ),
                 Cell::count(Some(group.flows as u64)),
                 Cell::number(group.goodput_mbps),

@@ -188,7 +188,7 @@ impl<'a> Means<'a> {
         if !has(&means.name) {
             let named = |run: &RunSummary| -> Vec<String> {
                 let queues = run.queues.iter().map(|queue| queue.link.clone());
-                queues.chain(run.groups.iter().map(|group| group.name.clone())).collect()
+                queues.chain(run.groups.iter().map(|group| String::from(&group.name))).collect()
             };
             let mut names: Vec<String> = means.runs.iter().flat_map(|(_, run)| named(run)).collect();
             let mut seen = std::collections::HashSet::new();
@@ -465,14 +465,15 @@ fn points(
     of: Subject,
     kind: Kind,
 ) -> Option<Vec<(f64, f64)>> {
+    let view = View::after(run.info.warmup, &run.info, records);
     if kind == Kind::Cdf {
-        let all = spreads(&View::after(run.info.warmup, &run.info, records), records);
+        let all = spreads(&view, records);
         let spread = all.into_iter().find(|spread| spread.name == metric.name && spread.of == of)?;
         return Some(
             spread.values.into_iter().zip(SHARES).map(|(value, share)| (value, 100.0 * share)).collect(),
         );
     }
-    let set = series(&run.info, records, POINTS);
+    let set = series(&view, records, POINTS);
     let values = set.get(metric.name, of)?;
     let time = |point: usize| set.period().as_secs_f64() * (point + 1) as f64;
     Some(values.iter().enumerate().map(|(i, value)| (time(i), value.unwrap_or(f64::NAN))).collect())

@@ -111,7 +111,7 @@ fn each_link_that_carries_data_is_named_and_each_group_belongs_to_its_own() {
     let mut run = cell("pie", 15.0, &[]);
     let named = |name: &str, carries: &[&str], delay: f64| LinkNumbers {
         name: name.into(),
-        carries: carries.iter().map(|name| name.to_string()).collect(),
+        carries: carries.iter().map(|name| (*name).into()).collect(),
         ..link("pie", Some(15.0), delay, 95.0)
     };
     run.links = vec![named("down", &["a"], 15.0), named("up", &["b"], 30.0)];

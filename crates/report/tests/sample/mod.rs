@@ -192,7 +192,7 @@ fn one(
 pub(crate) fn flow(group: usize, number: usize) -> FlowNumbers {
     let group = ["a", "b"][group].to_string();
     let name = format!("{group}-{}", number + 1);
-    FlowNumbers { name, group, ..FlowNumbers::default() }
+    FlowNumbers { name: name.into(), group: group.into(), ..FlowNumbers::default() }
 }
 
 fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
