@@ -66,6 +66,14 @@ pub(crate) struct Usage {
     pub(crate) stamp: Time,
 }
 
+impl Usage {
+    /// The window limits sending now: `out` segments are outstanding, and `next` is the next position to be sent.
+    #[inline(always)]
+    pub(crate) fn note_limit(&mut self, out: u32, next: u64, now: Time) {
+        *self = Usage { limited: true, most_out: out, round_end: next, used: 0, stamp: now };
+    }
+}
+
 /// Counters for the records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {

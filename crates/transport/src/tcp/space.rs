@@ -38,12 +38,17 @@ impl Sender {
     }
 
     /// An application without end fills the buffer when it is woken; a greedy one does so whenever it can.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fill_buffer(&mut self) {
         if self.written.greedy || self.buffer.wakes(self.held()) {
-            let full = self.una + self.buffer.capacity() + self.buffer.shared(self.merged());
-            self.written.end = self.written.end.max(full);
+            self.write_until_full();
         }
+    }
+
+    #[inline(never)]
+    fn write_until_full(&mut self) {
+        let full = self.una + self.buffer.capacity() + self.buffer.shared(self.merged());
+        self.written.end = self.written.end.max(full);
     }
 
     /// Payload bytes that the buffer holds, as far as they take memory: less what neighbours that share a buffer save.
@@ -56,7 +61,8 @@ impl Sender {
     /// lost one, so there are at most as many rows as lost segments.
     #[inline]
     fn merged(&self) -> u32 {
-        if self.sack { self.board.sacked.saturating_sub(self.board.lost.max(1)) } else { 0 }
+        let sacked = self.board.sacked;
+        if sacked > 0 && self.sack { sacked.saturating_sub(self.board.lost.max(1)) } else { 0 }
     }
 }
 

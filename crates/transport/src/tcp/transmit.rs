@@ -342,7 +342,7 @@ impl Sender {
         self.pacer.on_sent(Bytes::new(u64::from(len)), now);
         self.last_sent = now;
         if self.batch.is_full() {
-            self.settle_burst(true, now);
+            self.end_full_batch(now);
         }
         let push = next >= self.written.end && !self.written.endless;
         Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
@@ -392,16 +392,13 @@ impl Sender {
 
     /// Ends a burst when no more segments may leave: validates the window and schedules the probe (end of `tcp_write_xmit`).
     pub(crate) fn end_burst(&mut self, now: Time) {
-        self.settle_burst(self.is_full(), now);
-    }
-
-    /// The same; `is_full` says whether the window has no room for another segment.
-    #[inline(never)]
-    fn settle_burst(&mut self, is_full: bool, now: Time) {
         self.batch.end();
+        let is_full = self.is_full();
         let limited = is_full && self.has_new_data();
-        if self.burst > 0 || limited {
-            self.judge_window(limited, now);
+        if limited {
+            self.usage.note_limit(self.board.out(), self.next, now);
+        } else if self.burst > 0 {
+            self.judge_window(now);
         }
         let timer_due = std::mem::take(&mut self.timer_due);
         if timer_due && self.burst == 0 {
@@ -419,6 +416,21 @@ impl Sender {
         self.waits = is_full && self.sends_new_data_first();
     }
 
+    /// The same after a segment of a batch that has filled the window.
+    #[inline(never)]
+    fn end_full_batch(&mut self, now: Time) {
+        self.batch.end();
+        if self.has_new_data() {
+            self.usage.note_limit(self.board.out(), self.next, now);
+        } else {
+            self.judge_window(now);
+        }
+        self.timer_due = false;
+        self.schedule_probe(false, now);
+        self.burst = 0;
+        self.waits = self.sends_new_data_first();
+    }
+
     /// Notes if there is less data than the window allows (`tcp_rate_check_app_limited`).
     #[inline]
     fn note_starvation(&mut self) {
@@ -429,12 +441,12 @@ impl Sender {
         }
     }
 
-    /// `tcp_cwnd_validate`.
-    fn judge_window(&mut self, limited: bool, now: Time) {
+    /// `tcp_cwnd_validate`, if no new data waits for the window.
+    fn judge_window(&mut self, now: Time) {
         let out = self.board.out();
         let usage = &mut self.usage;
-        if self.una >= usage.round_end || limited || (!usage.limited && out > usage.most_out) {
-            usage.limited = limited;
+        if self.una >= usage.round_end || (!usage.limited && out > usage.most_out) {
+            usage.limited = false;
             usage.most_out = out;
             usage.round_end = self.next;
         }

@@ -42,7 +42,9 @@ pub(crate) struct ReceiveWindow {
     edge: u64,
     /// The last advertised window (`rcv_wnd`).
     told: u64,
-    scale: u32,
+    /// The unit of advertised windows less one, and the largest of them.
+    below_unit: u64,
+    largest: u64,
     scales: bool,
     autotunes: bool,
     /// Bytes read in the last round trip, and position and time at which the present measurement began (`rcvq_space`).
@@ -60,6 +62,7 @@ impl ReceiveWindow {
     pub(crate) fn new(config: &Config) -> ReceiveWindow {
         let (buffer, most) = (config.receive_buffer.0.get(), config.receive_buffer.1.get());
         let most = most.max(buffer);
+        let scale = if config.window_scaling { scale(most) } else { 0 };
         let mut window = ReceiveWindow {
             buffer,
             most,
@@ -70,7 +73,8 @@ impl ReceiveWindow {
             limit: 0,
             edge: 0,
             told: 0,
-            scale: if config.window_scaling { scale(most) } else { 0 },
+            below_unit: (1 << scale) - 1,
+            largest: UNSCALED << scale,
             scales: config.window_scaling,
             autotunes: buffer < most,
             read: 0,
@@ -80,7 +84,7 @@ impl ReceiveWindow {
             rtt8: 0,
             last_echo: 0,
         };
-        window.set_clamp(window.payload(buffer).min(UNSCALED << window.scale));
+        window.set_clamp(window.payload(buffer).min(window.largest));
         window.limit = window.clamp;
         window
     }
@@ -138,15 +142,14 @@ impl ReceiveWindow {
         let offered = self.offered(next);
         let window = if self.scales {
             // Advertised in units of the scale, rounded up.
-            let below = (1 << self.scale) - 1;
-            (free.max(offered) + below) & !below
+            (free.max(offered) + self.below_unit) & !self.below_unit
         } else {
             // Whole segments, and a new value only if there is one more segment (`__tcp_select_window`).
             let stays = offered <= free && offered + self.mss > free;
             let free = if stays { offered } else { free / self.mss * self.mss };
             free.max(offered)
         };
-        let window = window.min(UNSCALED << self.scale);
+        let window = window.min(self.largest);
         self.edge = self.edge.max(next + window);
         self.told = window;
         window as u32
