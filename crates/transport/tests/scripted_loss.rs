@@ -32,6 +32,21 @@ fn a_clean_path_has_no_retransmissions() {
 }
 
 #[test]
+fn a_sender_whose_window_is_full_has_nothing_to_send() {
+    let mut pair = path("newreno", Script::default());
+    pair.write(400 * MSS);
+    let mut full = 0;
+    while pair.step(Time::ZERO + Span::from_secs(20)) {
+        if pair.client.is_open() && pair.info().in_flight >= pair.info().cwnd {
+            assert!(pair.client.is_quiet(), "at {:?}", pair.now);
+            full += 1;
+        }
+    }
+    assert_eq!(pair.read, 400 * MSS);
+    assert!(full > 100, "it was full {full} times");
+}
+
+#[test]
 fn a_single_loss_costs_one_retransmission_and_halves_the_window() {
     let mut pair = path("newreno", dropping([60]));
     let info = pair.transfer(400 * MSS, Span::from_secs(20));
