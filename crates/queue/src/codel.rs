@@ -219,7 +219,7 @@ impl<P: Packet> Codel<P> {
                 backlog: Backlog::default(),
                 variables: Variables::default(),
             },
-            room: config.limit.resolve(link),
+            room: config.limit.room(link),
             law: Law {
                 target: config.target,
                 interval: config.interval,

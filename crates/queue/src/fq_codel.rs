@@ -69,7 +69,6 @@ impl Default for Config {
 pub(crate) struct FqCodel<P> {
     flows: Flows<P, Variables>,
     room: Room,
-    memory: Room,
     law: Law,
     drop_batch: u32,
     /// Sojourn of the last packet that left.
@@ -95,8 +94,7 @@ impl<P: Packet> FqCodel<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> FqCodel<P> {
         FqCodel {
             flows: Flows::new(config.flows, config.quantum, random, Variables::default),
-            room: config.limit.resolve(link),
-            memory: Room::Bytes(config.memory_limit),
+            room: config.limit.room(link).within(config.memory_limit),
             law: Law {
                 target: config.target,
                 interval: config.interval,
@@ -131,7 +129,7 @@ impl<P: Packet> Queue<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, now: Time, fate: &mut dyn Fate<P>) {
         let bucket = self.flows.bucket_of(&packet);
         self.flows.push(bucket, packet);
-        while self.room.is_exceeded(self.flows.backlog()) || self.memory.is_exceeded(self.flows.backlog()) {
+        while self.room.is_exceeded(self.flows.backlog()) {
             self.drop_from_fattest(now, fate);
         }
     }

@@ -82,7 +82,6 @@ impl Default for Config {
 pub(crate) struct FqPie<P> {
     flows: Flows<P, Variables>,
     room: Room,
-    memory: Room,
     law: Law,
     random: Random,
     /// Sojourn of the last packet that left.
@@ -105,8 +104,7 @@ impl<P: Packet> FqPie<P> {
         let law = Law::new(&pie, link);
         FqPie {
             flows: Flows::new(config.flows, config.quantum, random.clone(), || law.variables()),
-            room: config.limit.resolve(link),
-            memory: Room::Bytes(config.memory_limit),
+            room: config.limit.room(link).within(config.memory_limit),
             law,
             random,
             delay: Span::ZERO,
@@ -121,7 +119,7 @@ impl<P: Packet> Queue<P> for FqPie<P> {
         let mut turn = self.flows.turn(index);
         let backlog = turn.backlog();
         self.law.update(turn.state(), backlog, now);
-        if !self.room.fits(whole, length) || !self.memory.fits(whole, length) {
+        if !self.room.fits(whole, length) {
             return self.law.refuse(turn.state(), packet, DropReason::Full, now, fate);
         }
         if let Some(packet) = self.law.admit(turn.state(), backlog, packet, &mut self.random, now, fate) {

@@ -21,21 +21,37 @@ pub enum Limit {
     Bdp(f64),
 }
 
-/// A limit resolved for one link: the number of packets or of IP bytes that fit.
+/// A limit resolved for one link: a number of packets or of IP bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Size {
     Packets(u32),
     Bytes(Bytes),
 }
 
+/// How many packets and how many IP bytes fit into a queue; the largest numbers where there is no limit. Both are compared for each packet,
+/// which is cheaper than to look which of them is limited.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    packets: u32,
+    bytes: Bytes,
+}
+
 impl Limit {
     /// The limit on this link. A limit in BDP on a link without a base RTT is one packet; the plan refuses such labs.
-    pub(crate) fn resolve(self, link: &Link) -> Room {
+    pub(crate) fn resolve(self, link: &Link) -> Size {
         match self {
-            Limit::Packets(packets) => Room::Packets(packets),
-            Limit::Bytes(bytes) => Room::Bytes(bytes),
-            Limit::Time(span) => Room::Bytes(link.rate.bytes_in(span).max(link.mtu)),
-            Limit::Bdp(factor) => Room::Packets(packets_of_bdp(factor, link)),
+            Limit::Packets(packets) => Size::Packets(packets),
+            Limit::Bytes(bytes) => Size::Bytes(bytes),
+            Limit::Time(span) => Size::Bytes(link.rate.bytes_in(span).max(link.mtu)),
+            Limit::Bdp(factor) => Size::Packets(packets_of_bdp(factor, link)),
+        }
+    }
+
+    /// The room of a queue with this limit on this link.
+    pub(crate) fn room(self, link: &Link) -> Room {
+        match self.resolve(link) {
+            Size::Packets(packets) => Room { packets, bytes: Bytes::new(u64::MAX) },
+            Size::Bytes(bytes) => Room { packets: u32::MAX, bytes },
         }
     }
 }
@@ -49,22 +65,21 @@ fn packets_of_bdp(factor: f64, link: &Link) -> u32 {
 }
 
 impl Room {
+    /// The part of this room that holds at most this number of bytes.
+    pub(crate) fn within(self, bytes: Bytes) -> Room {
+        Room { bytes: self.bytes.min(bytes), ..self }
+    }
+
     /// Whether a packet of this IP length fits beside the backlog.
     #[inline]
     pub(crate) fn fits(self, backlog: Backlog, length: u32) -> bool {
-        match self {
-            Room::Packets(packets) => backlog.packets < packets,
-            Room::Bytes(bytes) => backlog.bytes + Bytes::new(length.into()) <= bytes,
-        }
+        backlog.packets < self.packets && backlog.bytes + Bytes::new(length.into()) <= self.bytes
     }
 
     /// Whether the backlog is larger than the room.
     #[inline]
     pub(crate) fn is_exceeded(self, backlog: Backlog) -> bool {
-        match self {
-            Room::Packets(packets) => backlog.packets > packets,
-            Room::Bytes(bytes) => backlog.bytes > bytes,
-        }
+        backlog.packets > self.packets || backlog.bytes > self.bytes
     }
 }
 
@@ -160,13 +175,13 @@ mod tests {
 
     #[test]
     fn one_bdp_of_50_mbit_and_48_ms_is_200_packets() {
-        assert_eq!(Limit::Bdp(1.0).resolve(&LINK), Room::Packets(200));
-        assert_eq!("2 bdp".parse::<Limit>().unwrap().resolve(&LINK), Room::Packets(400));
+        assert_eq!(Limit::Bdp(1.0).resolve(&LINK), Size::Packets(200));
+        assert_eq!("2 bdp".parse::<Limit>().unwrap().resolve(&LINK), Size::Packets(400));
     }
 
     #[test]
     fn a_limit_in_time_is_the_bytes_that_the_link_sends_in_that_time() {
-        assert_eq!("10 ms".parse::<Limit>().unwrap().resolve(&LINK), Room::Bytes(Bytes::new(62_500)));
+        assert_eq!("10 ms".parse::<Limit>().unwrap().resolve(&LINK), Size::Bytes(Bytes::new(62_500)));
     }
 
     #[test]

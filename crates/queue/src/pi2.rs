@@ -90,7 +90,7 @@ impl<P: Packet> Pi2<P> {
         Pi2 {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
-            room: config.limit.resolve(link),
+            room: config.limit.room(link),
             pi: Pi::new(config.target, config.tupdate, config.alpha, config.beta, config.max_probability),
             coupling: config.coupling_factor,
             ecn: config.ecn,

@@ -308,7 +308,7 @@ impl<P: Packet> Pie<P> {
         Pie {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
-            room: config.limit.resolve(link),
+            room: config.limit.room(link),
             variables: law.variables(),
             law,
             random,

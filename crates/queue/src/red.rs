@@ -6,7 +6,7 @@
 //! Linux `sch_red` does the same in integers, and is not gentle. Its thresholds are in bytes; here they are in packets or bytes,
 //! as the lab writes them.
 
-use crate::limit::Room;
+use crate::limit::{Room, Size};
 use crate::{Backlog, DropReason, Fate, Fault, Limit, Link, Queue, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,8 +100,8 @@ pub(crate) struct Detector {
 /// A threshold on this link, in packets or in bytes, and whether it is in bytes.
 fn length(limit: Limit, link: &Link) -> (f64, bool) {
     match limit.resolve(link) {
-        Room::Packets(packets) => (f64::from(packets), false),
-        Room::Bytes(bytes) => (bytes.get() as f64, true),
+        Size::Packets(packets) => (f64::from(packets), false),
+        Size::Bytes(bytes) => (bytes.get() as f64, true),
     }
 }
 
@@ -244,7 +244,7 @@ impl<P: Packet> Red<P> {
         Red {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
-            room: config.limit.resolve(link),
+            room: config.limit.room(link),
             detector: Detector::new(config, link),
             random,
             now: Time::ZERO,

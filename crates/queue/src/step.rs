@@ -2,7 +2,7 @@
 //! arrival, this is the marking of DCTCP (RFC 8257, section 4.1; Alizadeh et al., "Data Center TCP", 2010, section 3.1, where the
 //! threshold is K). Applied to the sojourn of a packet that leaves, it is the step of L4S (RFC 9332, section 2.4).
 
-use crate::limit::Room;
+use crate::limit::{Room, Size};
 use crate::{Backlog, DropReason, Fate, Limit, Link, Queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,9 +76,9 @@ impl<P: Packet> Step<P> {
         Step {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
-            room: config.limit.resolve(link),
+            room: config.limit.room(link),
             threshold: match config.measure {
-                Measure::Length => Threshold::Length(config.threshold.resolve(link)),
+                Measure::Length => Threshold::Length(config.threshold.room(link)),
                 Measure::Sojourn => Threshold::Sojourn(time_of(config.threshold, link)),
             },
             drop_incapable: config.drop_incapable,
@@ -88,11 +88,7 @@ impl<P: Packet> Step<P> {
     /// Whether an arriving packet finds a queue longer than the threshold.
     #[inline]
     fn is_long(&self) -> bool {
-        match self.threshold {
-            Threshold::Length(Room::Packets(packets)) => self.backlog.packets > packets,
-            Threshold::Length(Room::Bytes(bytes)) => self.backlog.bytes > bytes,
-            Threshold::Sojourn(_) => false,
-        }
+        matches!(self.threshold, Threshold::Length(room) if room.is_exceeded(self.backlog))
     }
 
     /// Whether a packet that leaves has waited for longer than the threshold.
@@ -120,10 +116,10 @@ fn time_of(threshold: Limit, link: &Link) -> Span {
     match threshold {
         Limit::Time(span) => span,
         _ => match threshold.resolve(link) {
-            Room::Packets(packets) => {
+            Size::Packets(packets) => {
                 link.rate.time_to_send(Bytes::new(u64::from(packets).saturating_mul(link.mtu.get())))
             }
-            Room::Bytes(bytes) => link.rate.time_to_send(bytes),
+            Size::Bytes(bytes) => link.rate.time_to_send(bytes),
         },
     }
 }

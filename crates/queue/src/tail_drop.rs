@@ -37,7 +37,7 @@ pub(crate) struct TailDrop<P> {
 
 impl<P: Packet> TailDrop<P> {
     pub(crate) fn new(config: &Config, link: &Link, _: Random) -> TailDrop<P> {
-        TailDrop { packets: VecDeque::new(), backlog: Backlog::default(), room: config.limit.resolve(link) }
+        TailDrop { packets: VecDeque::new(), backlog: Backlog::default(), room: config.limit.room(link) }
     }
 }
 

@@ -39,7 +39,6 @@ pub(crate) struct DualPi2<P> {
     backlog: Backlog,
     l4s_backlog: Backlog,
     room: Room,
-    memory: Bytes,
     pi: Pi,
     /// The separate controller of L4S drops; `None` if p' decides about them.
     separate: Option<Separate>,
@@ -72,13 +71,13 @@ impl<P: Packet> DualPi2<P> {
         let classic = (config.classic_protection * WHOLE as f64).round() as i64;
         let weights = [classic, WHOLE - classic];
         let credit = link.mtu.get() as i64 * (weights[0] - weights[1]);
+        let room = config.limit.room(link);
         DualPi2 {
             classic: VecDeque::new(),
             l4s: VecDeque::new(),
             backlog: Backlog::default(),
             l4s_backlog: Backlog::default(),
-            room: config.limit.resolve(link),
-            memory: config.memory_limit.unwrap_or(Bytes::new(u64::MAX)),
+            room: config.memory_limit.map_or(room, |bytes| room.within(bytes)),
             pi: Pi::new(config.target, config.tupdate, config.alpha, config.beta, most),
             separate: (config.drop_overload && config.overload_control == OverloadControl::Separate)
                 .then(|| Separate::new(config)),
@@ -86,7 +85,7 @@ impl<P: Packet> DualPi2<P> {
             l4s_empty: Time::ZERO,
             threshold: match config.step_thresh {
                 Limit::Time(span) => Threshold::Sojourn(span),
-                length => Threshold::Length(length.resolve(link)),
+                length => Threshold::Length(length.room(link)),
             },
             small: Bytes::new(link.mtu.get() * u64::from(config.min_backlog)),
             weights,
@@ -270,8 +269,7 @@ impl<P: Packet> DualPi2<P> {
         let l4s = self.is_l4s(&packet);
         let losses = &mut self.losses[usize::from(l4s)];
         losses.offered += 1;
-        let bytes = backlog.bytes + Bytes::new(length.into());
-        if !self.room.fits(backlog, length) || bytes > self.memory {
+        if !self.room.fits(backlog, length) {
             losses.lost += 1;
             losses.full += 1;
             fate.dropped(packet, DropReason::Full, now);
