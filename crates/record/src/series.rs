@@ -11,7 +11,6 @@ mod waits;
 use crate::info::RunInfo;
 use crate::metrics::{View, mbps, percent, ratio};
 use crate::records::Records;
-use crate::states::State;
 use crate::types::{Component, LinkSample};
 use grid::{Counts, Grid, Means, Points, flow_values, values};
 use std::sync::Arc;
@@ -81,7 +80,7 @@ pub fn series<'r>(view: &'r View<'_>, records: &'r Records, points: usize) -> Se
         traffic: traffic(&grid, records, (0..info.groups.len() as u32).map(Subject::Group), group_of),
         waits: Waits::of_groups(info, records),
         told: Told::of_groups(&grid, view, records),
-        states: states(&grid, view, shared),
+        states: states(&grid, view, records, shared),
         records,
         grid,
     }
@@ -109,7 +108,7 @@ pub fn flow_series<'r>(
         traffic: traffic(&grid, records, flows.iter().map(|&flow| Subject::Flow(flow)), place_of),
         waits: vec![],
         told: vec![],
-        states: states(&grid, view, own),
+        states: states(&grid, view, records, own),
         records,
         grid,
     }
@@ -265,21 +264,24 @@ fn traffic(
 fn states<'r>(
     grid: &Grid,
     view: &'r View<'_>,
+    records: &Records,
     wanted: impl Fn(Component) -> bool,
 ) -> Vec<(Subject, &'r Arc<str>, Means)> {
-    let points: Vec<usize> = view.states.times.iter().map(|at| grid.point(*at)).collect();
-    let state = |state: &'r State| {
-        let mut means = grid.means();
-        let finite = state.values.iter().filter(|(_, value)| value.is_finite());
-        finite.for_each(|&(time, value)| means.add(points[time as usize], value));
-        let subject = match state.of {
-            Component::Queue(link) => Subject::QueueState(link),
-            Component::Controller(flow) => Subject::ControllerState(flow),
-            Component::Station(station) => Subject::StationState(station),
-        };
-        (subject, &state.name, means)
+    let mut means: Vec<Option<Means>> =
+        view.states.all.iter().map(|(of, _)| wanted(*of).then(|| grid.means())).collect();
+    for (sample, state) in records.states.iter().zip(&view.states.of) {
+        if let Some(means) = means[*state as usize].as_mut().filter(|_| sample.value.is_finite()) {
+            means.add(grid.point(sample.at), sample.value);
+        }
+    }
+    let subject = |of: Component| match of {
+        Component::Queue(link) => Subject::QueueState(link),
+        Component::Controller(flow) => Subject::ControllerState(flow),
+        Component::Station(station) => Subject::StationState(station),
     };
-    let mut found: Vec<_> = view.states.all.iter().filter(|state| wanted(state.of)).map(state).collect();
+    let found = view.states.all.iter().zip(means);
+    let mut found: Vec<_> =
+        found.filter_map(|((of, name), means)| Some((subject(*of), name, means?))).collect();
     found.sort_by_key(|&(of, name, _)| (of, name.as_ref()));
     found
 }

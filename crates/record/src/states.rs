@@ -1,59 +1,43 @@
-//! A run's recorded states by component and name. In the records the states of all components alternate, the same in each sample
-//! period; whoever looks for a few of them by name then compares names once, not in each period.
+//! Which state each record of a state is about: in the records the states of all components alternate. Whoever looks for a few of
+//! them by name compares names once for each state, not for each record.
 
 use crate::records::Records;
 use crate::types::Component;
 use std::sync::Arc;
-use weir_base::Time;
 
-/// The recorded states of a run, each with its values over time.
+/// The states in a run's records.
 #[derive(Debug, Default)]
 pub(crate) struct States {
-    /// The times at which states were recorded, ascending.
-    pub(crate) times: Vec<Time>,
-    /// The states, in the order of their first values.
-    pub(crate) all: Vec<State>,
-}
-
-/// A state of a component over time.
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) of: Component,
-    pub(crate) name: Arc<str>,
-    /// The values, each with the index of its time.
-    pub(crate) values: Vec<(u32, f64)>,
+    /// The states by component and name, in the order of their first records.
+    pub(crate) all: Vec<(Component, Arc<str>)>,
+    /// For each record of a state, in order, the state's index in `all`.
+    pub(crate) of: Vec<u32>,
 }
 
 impl States {
     /// The states in a run's records.
-    pub(crate) fn of(records: &Records) -> States {
-        let mut states = States::default();
-        // Each period has the same states in the same order, so that the first guess is nearly always right.
-        let mut next = 0;
+    pub(crate) fn new(records: &Records) -> States {
+        let mut states = States { all: Vec::new(), of: Vec::with_capacity(records.states.len()) };
+        // Each period has the same states in the same order: after a state comes nearly always the one that came before.
+        let mut followers: Vec<u32> = Vec::new();
+        let mut last = 0;
         for sample in &records.states {
-            if states.times.last() != Some(&sample.at) {
-                states.times.push(sample.at);
-                next = 0;
-            }
-            let all = &mut states.all;
-            let same = |state: &State| {
-                state.of == sample.of && (Arc::ptr_eq(&state.name, &sample.name) || state.name == sample.name)
+            let same = |(of, name): &(Component, Arc<str>)| {
+                *of == sample.of && (Arc::ptr_eq(name, &sample.name) || *name == sample.name)
             };
-            let found = match all.get(next) {
-                Some(state) if same(state) => next,
-                _ => all.iter().position(same).unwrap_or_else(|| {
-                    all.push(State { of: sample.of, name: Arc::clone(&sample.name), values: Vec::new() });
-                    all.len() - 1
-                }),
+            let guess = followers.get(last).copied().unwrap_or_default();
+            let found = match states.all.get(guess as usize) {
+                Some(state) if same(state) => guess,
+                _ => states.all.iter().position(same).unwrap_or_else(|| {
+                    states.all.push((sample.of, Arc::clone(&sample.name)));
+                    followers.push(0);
+                    followers.len() - 1
+                }) as u32,
             };
-            all[found].values.push((states.times.len() as u32 - 1, sample.value));
-            next = found + 1;
+            followers[last] = found;
+            last = found as usize;
+            states.of.push(found);
         }
         states
-    }
-
-    /// The values of a state, each with its time.
-    pub(crate) fn values<'s>(&'s self, state: &'s State) -> impl Iterator<Item = (Time, f64)> + 's {
-        state.values.iter().map(|&(time, value)| (self.times[time as usize], value))
     }
 }

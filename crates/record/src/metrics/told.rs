@@ -2,9 +2,10 @@
 //! window adds it up.
 
 use super::View;
+use crate::records::Records;
 use crate::states::States;
-use crate::types::Component;
-use weir_base::Time;
+use crate::types::{Component, StateSample};
+use std::sync::Arc;
 
 /// State of a queue with an AQM that metrics use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,54 +89,63 @@ pub(crate) const MODES: [(&str, &str); 3] = [
     ("fec_groups", "fec_percent"),
 ];
 
+/// Whether metrics use a state of this name.
+fn is_used(name: &str) -> bool {
+    let queues = QueueState::ALL.iter().map(|(_, name)| *name);
+    let points = PointState::ALL.iter().map(|(_, name)| *name);
+    let flows = FlowCounter::ALL.iter().map(|(_, name)| *name).chain([ESTIMATE, PLANNED]);
+    queues.chain(points).chain(flows).any(|known| known == name)
+}
+
 impl View<'_> {
     /// Adds the recorded states of queues, transports and stations.
-    pub(super) fn add_told(&mut self, states: &States) {
+    pub(super) fn add_told(&mut self, records: &Records, states: &States) {
+        let used: Vec<bool> = states.all.iter().map(|(_, name)| is_used(name)).collect();
+        let samples = records.states.iter().zip(&states.of).filter(|(_, state)| used[**state as usize]);
         let end = self.window.to;
-        for state in &states.all {
-            let until_end = states.values(state).filter(|(at, _)| *at <= end);
-            match state.of {
-                Component::Queue(link) => self.add_queue_state(link, &state.name, until_end),
-                Component::Controller(flow) => self.add_flow_state(flow, &state.name, until_end),
-                Component::Station(station) => self.add_point_state(station, &state.name, until_end),
+        for (sample, _) in samples.filter(|(sample, _)| sample.at <= end) {
+            match sample.of {
+                Component::Queue(link) => self.add_queue_state(link, sample),
+                Component::Controller(flow) => self.add_flow_state(flow, sample),
+                Component::Station(station) => self.add_point_state(station, sample),
             }
         }
     }
 
-    fn add_queue_state(&mut self, link: u32, name: &str, values: impl Iterator<Item = (Time, f64)>) {
-        let Some(link) = self.links.get_mut(link as usize) else { return };
-        if let Some((state, _)) = QueueState::ALL.iter().find(|(_, known)| *known == name) {
-            let within = values.filter(|(at, _)| self.window.holds(*at));
-            link.states[*state as usize].extend(within.map(|(_, value)| value));
+    fn add_queue_state(&mut self, link: u32, sample: &StateSample<Arc<str>>) {
+        let Some(link) = self.links.get_mut(link as usize).filter(|_| self.window.holds(sample.at)) else {
+            return;
+        };
+        if let Some((state, _)) = QueueState::ALL.iter().find(|(_, name)| **name == *sample.name) {
+            link.states[*state as usize].push(sample.value);
         }
     }
 
-    fn add_point_state(&mut self, station: u32, name: &str, values: impl Iterator<Item = (Time, f64)>) {
+    fn add_point_state(&mut self, station: u32, sample: &StateSample<Arc<str>>) {
         let Some(point) = self.points.get_mut(station as usize) else { return };
-        let Some((state, _)) = PointState::ALL.iter().find(|(_, known)| *known == name) else { return };
+        let Some((state, _)) = PointState::ALL.iter().find(|(_, name)| **name == *sample.name) else {
+            return;
+        };
         let state = &mut point[*state as usize];
-        for (at, value) in values {
-            match self.window.holds(at) {
-                true => state.within.push(value),
-                false => state.before = value,
-            }
+        match self.window.holds(sample.at) {
+            true => state.within.push(sample.value),
+            false => state.before = sample.value,
         }
     }
 
-    fn add_flow_state(&mut self, flow: u32, name: &str, values: impl Iterator<Item = (Time, f64)>) {
+    fn add_flow_state(&mut self, flow: u32, sample: &StateSample<Arc<str>>) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
-        let within = |at: &Time| self.window.holds(*at);
-        if name == ESTIMATE {
-            flow.estimates.extend(values.filter(|(at, _)| within(at)));
-        } else if name == PLANNED {
-            let planned = values.filter(|(at, _)| within(at));
-            flow.planned = planned.fold(flow.planned, |(count, sum), (_, value)| (count + 1, sum + value));
-        } else if let Some((counter, _)) = FlowCounter::ALL.iter().find(|(_, known)| *known == name) {
+        let within = self.window.holds(sample.at);
+        if *sample.name == *ESTIMATE && within {
+            flow.estimates.push((sample.at, sample.value));
+        }
+        if *sample.name == *PLANNED && within {
+            flow.planned = (flow.planned.0 + 1, flow.planned.1 + sample.value);
+        }
+        if let Some((counter, _)) = FlowCounter::ALL.iter().find(|(_, name)| **name == *sample.name) {
             let counter = &mut flow.counters[*counter as usize];
-            for (at, value) in values {
-                let from = if within(&at) { counter.map_or(0.0, |(from, _)| from) } else { value };
-                *counter = Some((from, value));
-            }
+            let from = if within { counter.map_or(0.0, |(from, _)| from) } else { sample.value };
+            *counter = Some((from, sample.value));
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct View<'a> {
     pub(super) is_coordinated: bool,
     /// The ends of all sample periods of the run, and its start, ascending.
     pub(crate) bounds: Vec<Time>,
-    /// The recorded states of the whole run.
+    /// The states in the records of the whole run.
     pub(crate) states: States,
 }
 
@@ -261,8 +261,8 @@ impl<'a> View<'a> {
         };
         view.add_links(records, &bounds);
         view.add_flows(records, &bounds);
-        let states = States::of(records);
-        view.add_told(&states);
+        let states = States::new(records);
+        view.add_told(records, &states);
         View { bounds, states, ..view }
     }
 

@@ -23,9 +23,9 @@ impl Told {
     pub(super) fn of_groups(grid: &Grid, view: &View<'_>, records: &Records) -> Vec<Told> {
         let info = view.info;
         let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
-        // Few transports record any. Those of several flows are added in the order of time.
+        // Few transports record any.
         let is_told = |name: &str| name == ESTIMATE || MODES.iter().any(|(groups, _)| *groups == name);
-        if !view.states.all.iter().any(|state| is_told(&state.name)) {
+        if !view.states.all.iter().any(|(_, name)| is_told(name)) {
             return told;
         }
         let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
