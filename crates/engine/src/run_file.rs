@@ -17,7 +17,6 @@ pub struct RunFile {
     /// Its outcome.
     pub outcome: Outcome,
     /// The run.
-    #[serde(with = "shared")]
     pub run: Arc<Run>,
 }
 
@@ -37,21 +36,6 @@ impl RunFile {
             return Err(format!("has the id {:?}, but its run is {id}", self.id));
         }
         Ok(())
-    }
-}
-
-/// A run that is shared with the session that runs it, as JSON.
-mod shared {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use std::sync::Arc;
-    use weir_plan::Run;
-
-    pub(super) fn serialize<S: Serializer>(run: &Arc<Run>, serializer: S) -> Result<S::Ok, S::Error> {
-        Run::serialize(run, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Run>, D::Error> {
-        Run::deserialize(deserializer).map(Arc::new)
     }
 }
 

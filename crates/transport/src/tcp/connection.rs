@@ -168,9 +168,7 @@ impl Connection {
                     self.receiver.acks.demand();
                 }
             }
-            if seq <= self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
-                self.receiver.recent = segment.tsval;
-            }
+            self.receiver.take_timestamp(seq, segment.tsval);
             let mut blocks = [(0, 0); MAX_SACK];
             let count = if segment.sack.is_empty() || !self.config.sack {
                 0
@@ -235,9 +233,7 @@ impl Connection {
         if !predicted {
             return false;
         }
-        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
-            self.receiver.recent = segment.tsval;
-        }
+        self.receiver.take_timestamp(seq, segment.tsval);
         let data = Data {
             start: seq,
             len: u64::from(segment.len),
@@ -266,9 +262,7 @@ impl Connection {
         if !plain || !sender.predicts(ack) {
             return false;
         }
-        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
-            self.receiver.recent = segment.tsval;
-        }
+        self.receiver.take_timestamp(seq, segment.tsval);
         let arrival = Arrival {
             ack,
             seq,

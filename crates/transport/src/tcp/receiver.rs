@@ -314,6 +314,15 @@ impl Receiver {
         self.told
     }
 
+    /// Keeps the timestamp of a segment that starts here, to echo it, if it is the newest and the segment covers the last acknowledged
+    /// position (RFC 7323, section 4.3; `tcp_replace_ts_recent`).
+    #[inline(always)]
+    pub(crate) fn take_timestamp(&mut self, start: u64, tsval: u32) {
+        if start <= self.told && (tsval.wrapping_sub(self.recent) as i32) >= 0 {
+            self.recent = tsval;
+        }
+    }
+
     /// The application reads all data that has arrived in order. Returns the number of bytes.
     pub(crate) fn take_read(&mut self) -> u64 {
         std::mem::take(&mut self.unread)

@@ -50,9 +50,7 @@ impl Connection {
         if !plain {
             return false;
         }
-        if seq == self.receiver.told() && (segment.tsval.wrapping_sub(self.receiver.recent) as i32) >= 0 {
-            self.receiver.recent = segment.tsval;
-        }
+        self.receiver.take_timestamp(seq, segment.tsval);
         let mut blocks = [(0, 0); MAX_SACK];
         let count = if self.config.sack {
             positions(&segment.sack, self.config.initial_sequence, sender.una, &mut blocks)
