@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_record::{
-    Gathered, RecordError, Records, Sealed, append_json, read_sealed, read_shard_sealed, seal, write_shard,
+    Gathered, RecordError, Records, Sealed, read_sealed, read_shard_sealed, seal, write_shard,
 };
 
 /// The description of the run in a folder.
@@ -245,7 +245,7 @@ pub(crate) fn replace_shard(folder: &Path, runs: &[(&RunFile, &Gathered)]) -> Re
         let mut text = vec![];
         for (number, (file, _)) in runs.iter().enumerate() {
             text.extend(if number == 0 { b"[\n" } else { b",\n" });
-            append_json(file, &mut text)?;
+            serde_json::to_writer(&mut text, file)?;
         }
         text.extend(b"\n]\n");
         Ok(text)

@@ -12,13 +12,16 @@ use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
 use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, View, write_json};
+
+/// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
+const BUFFER: usize = 128 << 10;
 
 /// A folder that holds results.
 #[derive(Debug)]
@@ -385,7 +388,11 @@ impl Results {
     /// The file cannot be written.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), ResultsError> {
         let path = self.path.join("summary.json");
-        let write = |file: &mut File| write_json(summary, file).map_err(io::Error::from);
+        let write = |file: &mut File| {
+            let mut buffer = BufWriter::with_capacity(BUFFER, file);
+            write_json(summary, &mut buffer)?;
+            buffer.flush()
+        };
         Ok(write_below_with(&self.path, "summary.json", write).map_err(at(&path))?)
     }
 }

@@ -2,7 +2,8 @@
 //! `run.json` (`runs.json` of a shard) beside the records, so that every number can be computed again from the folder.
 
 use serde::{Deserialize, Serialize};
-use weir_base::{Name, Rate, Span};
+use std::sync::Arc;
+use weir_base::{Rate, Span};
 
 /// A run, described for metrics and reports. Indices in records refer to these lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -89,11 +90,11 @@ pub struct LinkInfo {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GroupInfo {
     /// Its name.
-    pub name: Name,
+    pub name: Arc<str>,
     /// The name of its congestion controller; `None` for traffic without one.
-    pub controller: Option<Name>,
+    pub controller: Option<Arc<str>>,
     /// The transport: `tcp`, `udp`, ...
-    pub transport: Name,
+    pub transport: Arc<str>,
     /// Whether the data of each flow waits for a handshake of a round trip.
     #[serde(default)]
     pub handshake: bool,
@@ -173,7 +174,7 @@ pub struct StationInfo {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FlowInfo {
     /// Its name.
-    pub name: Name,
+    pub name: Arc<str>,
     /// Its group: an index into the groups.
     pub group: u32,
     /// When it starts.

@@ -38,7 +38,7 @@ pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
 pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo};
-pub use json::{append_json, to_json, write_json};
+pub use json::{to_json, write_json};
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,

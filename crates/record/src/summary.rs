@@ -8,7 +8,8 @@ use crate::types::Component;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use weir_base::{Ecn, Name, Span, Time};
+use std::sync::Arc;
+use weir_base::{Ecn, Span, Time};
 
 /// A lab's runs and their metrics.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -107,11 +108,11 @@ pub struct Part<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// The group.
-    pub name: Name,
+    pub name: Arc<str>,
     /// Its controller, if it has one.
-    pub controller: Option<Name>,
+    pub controller: Option<Arc<str>>,
     /// Its transport.
-    pub transport: Name,
+    pub transport: Arc<str>,
     /// Number of its flows.
     pub flows: usize,
     /// Its metrics.
@@ -123,9 +124,9 @@ pub struct GroupSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairSummary {
     /// The first group.
-    pub group: Name,
+    pub group: Arc<str>,
     /// The group that it is compared with.
-    pub to: Name,
+    pub to: Arc<str>,
     /// The metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -135,13 +136,13 @@ pub struct PairSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow.
-    pub name: Name,
+    pub name: Arc<str>,
     /// Its group.
-    pub group: Name,
+    pub group: Arc<str>,
     /// Its controller, if it has one.
-    pub controller: Option<Name>,
+    pub controller: Option<Arc<str>>,
     /// Its transport.
-    pub transport: Name,
+    pub transport: Arc<str>,
     /// Its metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -156,7 +157,7 @@ pub struct QueueSummary {
     pub queue: String,
     /// Names of the groups whose data crosses it; empty if it carries only acknowledgements.
     #[serde(default)]
-    pub carries: Vec<Name>,
+    pub carries: Vec<Arc<str>>,
     /// Metrics of all packets.
     #[serde(flatten)]
     pub metrics: Metrics,

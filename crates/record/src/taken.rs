@@ -48,16 +48,19 @@ impl RunSummary {
             [] => of_metrics(run.metrics),
             // The order is that in which the plan resolves a name: a group of one flow has the same name as the flow.
             [of] => {
-                let groups = run.groups.iter().filter(|group| group.name == *of).map(|group| &group.metrics);
+                let groups =
+                    run.groups.iter().filter(|group| *group.name == **of).map(|group| &group.metrics);
                 let links = run.queues.iter().filter(|queue| queue.link == *of).map(|queue| &queue.metrics);
-                let flows = run.flows.iter().filter(|flow| flow.name == *of).map(|flow| &flow.metrics);
+                let flows = run.flows.iter().filter(|flow| *flow.name == **of).map(|flow| &flow.metrics);
                 groups.chain(links).chain(flows).find_map(of_metrics)
             }
             // Metrics of two groups are ratios: if the groups are in the other order, the inverse is returned.
             [first, second, ..] => run.pairs.iter().find_map(|pair| {
                 let value = of_metrics(&pair.metrics)?;
-                match (pair.group == *first && pair.to == *second, pair.group == *second && pair.to == *first)
-                {
+                match (
+                    *pair.group == **first && *pair.to == **second,
+                    *pair.group == **second && *pair.to == **first,
+                ) {
                     (true, _) => Some(value),
                     (_, true) => (value != 0.0).then(|| 1.0 / value),
                     _ => None,

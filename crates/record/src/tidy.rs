@@ -14,7 +14,6 @@ use crate::writer::write_parquet;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_base::Name;
 
 /// A tidy table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +123,7 @@ struct Row<'a> {
 
 fn rows<'a>(tidy: Tidy, run: &'a RunSummary, window: &'a str, part: Part<'a>) -> Vec<Row<'a>> {
     let row = |whose: Vec<&'a str>, metrics: &'a Metrics| Row { run, window, whose, metrics };
-    let or_none = |name: &'a Option<Name>| name.as_deref().unwrap_or_default();
+    let or_none = |name: &'a Option<Arc<str>>| name.as_deref().unwrap_or_default();
     match tidy {
         Tidy::Runs => vec![row(vec![], part.metrics)],
         Tidy::Groups => {

@@ -197,7 +197,7 @@ impl Source<'_> {
     fn frames(&self) -> Chart {
         let mut chart = self.waits("frames", "Frame delay", "ms", "frame_delay_ms");
         for spread in &mut chart.spreads {
-            let group = self.info.groups.iter().find(|group| group.name == spread.name);
+            let group = self.info.groups.iter().find(|group| *group.name == *spread.name);
             spread.limit = group.and_then(|group| group.deadline).map(Span::as_millis_f64);
         }
         chart
@@ -398,7 +398,7 @@ impl Source<'_> {
                     let flow = self.info.flows.get(flow as usize);
                     (
                         "controllers",
-                        flow.map(|flow| String::from(&flow.name)),
+                        flow.map(|flow| flow.name.to_string()),
                         Ink::Group(flow.map_or(0, |flow| flow.group as usize)),
                     )
                 }

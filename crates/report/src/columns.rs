@@ -49,7 +49,7 @@ fn parts(run: &RunSummary) -> Vec<(Of<'_>, &Metrics)> {
             parts.push((("class", name.into()), &class.metrics));
         }
     }
-    parts.extend(run.groups.iter().map(|group| (("group", group.name.as_str().into()), &group.metrics)));
+    parts.extend(run.groups.iter().map(|group| (("group", (*group.name).into()), &group.metrics)));
     parts
 }
 

@@ -1,7 +1,8 @@
 //! The data of the pages: plain numbers, already computed. [`crate::source`] fills it from a result folder; the pages read
 //! nothing else. Names carry the unit, as in `summary.json`; a value that was not measured is `None`.
 
-use weir_base::{Ecn, Name};
+use std::sync::Arc;
+use weir_base::Ecn;
 use weir_record::compare::Compared;
 use weir_record::{Distribution, StationSummary};
 
@@ -145,7 +146,7 @@ pub struct LinkNumbers {
     /// Target delay of the queue; `None` if its AQM has no target.
     pub target_ms: Option<f64>,
     /// Names of the groups whose data crosses it.
-    pub carries: Vec<Name>,
+    pub carries: Vec<Arc<str>>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
     /// Its mean capacity over the window.
@@ -185,11 +186,11 @@ pub struct PacketNumbers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupNumbers {
     /// Its name.
-    pub name: Name,
+    pub name: Arc<str>,
     /// Name of its congestion controller; `None` for datagrams without one.
-    pub controller: Option<Name>,
+    pub controller: Option<Arc<str>>,
     /// Its transport: `tcp`, `udp`, ...
-    pub transport: Name,
+    pub transport: Arc<str>,
     /// Number of its flows.
     pub flows: usize,
     /// Its goodput.
@@ -222,9 +223,9 @@ pub struct GroupNumbers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowNumbers {
     /// Its name.
-    pub name: Name,
+    pub name: Arc<str>,
     /// Name of its group.
-    pub group: Name,
+    pub group: Arc<str>,
     /// Its goodput.
     pub goodput_mbps: Option<f64>,
     /// The mean of its RTTs.
@@ -270,7 +271,7 @@ impl Lab {
     pub fn group_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.groups.iter().map(String::as_str).collect();
         for group in self.runs.iter().flat_map(|run| &run.groups) {
-            if !names.contains(&group.name.as_str()) {
+            if !names.contains(&&*group.name) {
                 names.push(&group.name);
             }
         }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
 use weir_base::{CODEPOINTS, Ecn};
-use weir_record::{Distribution, append_json};
+use weir_record::Distribution;
 
 /// `report/lab.js`: one object with every run's numbers, with short names.
 pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
@@ -150,7 +150,7 @@ fn one_run<'a>(
     let link = |link: &'a LinkNumbers| one_link(link, place(links, link.name.as_str()));
     let group = |group: &'a GroupNumbers| {
         (
-            place(groups, group.name.as_str()),
+            place(groups, &group.name),
             digits(group.goodput_mbps),
             distribution(group.rtt_ms),
             digits(group.retransmitted_percent),
@@ -278,7 +278,7 @@ fn push(script: &mut Vec<u8>, text: &[u8]) {
 /// Appends a value as JSON.
 pub(crate) fn push_json(value: &(impl Serialize + ?Sized), script: &mut Vec<u8>) {
     // Texts and numbers are always valid JSON, and writing to memory cannot fail.
-    let _ = append_json(value, script);
+    let _ = serde_json::to_writer(script, value);
 }
 
 /// The grid of times: its period and the number of its points.
@@ -339,8 +339,7 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
 fn push_name(name: &str, ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
     let (kind, number) = match ink {
         Ink::Group(index) => {
-            let colour =
-                run.groups.get(index).and_then(|group| colours.get(group.name.as_str())).unwrap_or(&0);
+            let colour = run.groups.get(index).and_then(|group| colours.get(&*group.name)).unwrap_or(&0);
             (b'g', colour % crate::html::GROUP_COLOURS)
         }
         Ink::Class(bits) => (b'c', bits % 4),

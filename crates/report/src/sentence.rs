@@ -77,7 +77,7 @@ fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
             flows => format!("{} ({flows} flows)", spelled(controller)),
         },
         Some(controller) => format!("{} ({})", group.name, spelled(controller)),
-        None => String::from(&group.name),
+        None => group.name.to_string(),
     };
     groups.iter().map(one).collect()
 }

@@ -243,7 +243,7 @@ fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
 fn goodputs(summary: &Summary) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for group in summary.runs.iter().flat_map(|run| &run.groups) {
-        if !names.contains(&group.name.as_str()) {
+        if !names.contains(&&*group.name) {
             names.push(&group.name);
         }
     }
@@ -256,7 +256,7 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
     let one = |name: &&str| {
         let group = name.to_string();
         Column::new(name, "goodput", "Mbit/s", 7, move |run| {
-            run.groups.iter().find(|other| other.name == group)?.metrics.get("goodput_mbps").scalar()
+            run.groups.iter().find(|other| *other.name == *group)?.metrics.get("goodput_mbps").scalar()
         })
     };
     names.iter().map(one).collect()
@@ -270,7 +270,7 @@ type Wait = (&'static str, &'static str, &'static str, fn(Value) -> Option<f64>)
 fn waits(summary: &Summary) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for group in summary.runs.iter().flat_map(|run| &run.groups) {
-        if !names.contains(&group.name.as_str()) {
+        if !names.contains(&&*group.name) {
             names.push(&group.name);
         }
     }
@@ -288,9 +288,9 @@ fn waits(summary: &Summary) -> Vec<Column> {
             let (whose, name) = (name, name.to_string());
             columns.push(Column::new(whose, head, unit, 7, move |run: &RunSummary| {
                 // Completion times are shown only for flows without metrics of their own.
-                let single_flows = run.flows.iter().any(|flow| flow.group == name);
+                let single_flows = run.flows.iter().any(|flow| *flow.group == *name);
                 let told = metric != "completion_time_s" || !single_flows;
-                pick(run.groups.iter().find(|group| group.name == name && told)?.metrics.get(metric))
+                pick(run.groups.iter().find(|group| *group.name == *name && told)?.metrics.get(metric))
             }));
         }
     }

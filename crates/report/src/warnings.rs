@@ -83,7 +83,7 @@ fn short_queue(run: &Run, link: &LinkNumbers) -> Option<String> {
 
 /// Warns of acknowledgements that fill a queue, alone or beside the data of other groups.
 fn acknowledgements(run: &Run, link: &LinkNumbers, numbers: &RunNumbers) -> Option<String> {
-    let elsewhere = |group: &GroupNumbers| group.transport == "tcp" && !link.carries.contains(&group.name);
+    let elsewhere = |group: &GroupNumbers| *group.transport == *"tcp" && !link.carries.contains(&group.name);
     let dropped = link.packets.dropped_percent?;
     if dropped < LOST_ACKS_PERCENT || !numbers.groups.iter().any(elsewhere) {
         return None;

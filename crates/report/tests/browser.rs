@@ -253,8 +253,8 @@ fn flows_are_found_ranked_picked_and_sorted() {
         .collect();
     let of_flows = |run: &RunNumbers| {
         let line = |flow: &FlowNumbers| Line {
-            name: String::from(&flow.name),
-            ink: Ink::Group(usize::from(flow.group == "b")),
+            name: flow.name.to_string(),
+            ink: Ink::Group(usize::from(*flow.group == *"b")),
             thin: false,
             hidden: false,
             bound: false,

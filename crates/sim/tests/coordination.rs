@@ -90,7 +90,7 @@ fn a_deadline_is_kept_at_a_reported_rate() {
             + &media("plain", "delivery = \"best-effort\"")),
     );
     let on_time = |group: &str| {
-        let group = run.groups.iter().find(|of| of.name == group).unwrap();
+        let group = run.groups.iter().find(|of| *of.name == *group).unwrap();
         group.metrics.get("frames_on_time_percent").scalar().unwrap()
     };
     assert!(on_time("coded") > 99.5, "{}", on_time("coded"));

@@ -28,7 +28,7 @@ fn with_three_drops(traffic: &str) -> RunSummary {
 }
 
 fn retransmissions(run: &RunSummary, group: &str) -> Value {
-    run.groups.iter().find(|of| of.name == group).unwrap().metrics.get("retransmissions")
+    run.groups.iter().find(|of| *of.name == *group).unwrap().metrics.get("retransmissions")
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn subjects_of(rule: &Rule, run: &RunSummary, other: &RunSummary) -> Vec<Subject
     let groups: Vec<Option<String>> = match metric(&rule.metric) {
         Some(metric) if metric.of.contains(&Level::Run) => vec![None],
         Some(metric) if metric.of.contains(&Level::Group) => {
-            run.groups.iter().map(|group| Some(String::from(&group.name))).collect()
+            run.groups.iter().map(|group| Some(group.name.to_string())).collect()
         }
         _ => Vec::new(),
     };
@@ -261,7 +261,7 @@ fn value(run: &RunSummary, rule: &Rule, subject: &Subject) -> Option<f64> {
     let part = run.part(subject.window.as_deref())?;
     match &subject.group {
         None => part.metrics.get(&rule.metric).scalar(),
-        Some(name) => part.groups.iter().find(|g| g.name == *name)?.metrics.get(&rule.metric).scalar(),
+        Some(name) => part.groups.iter().find(|g| *g.name == **name)?.metrics.get(&rule.metric).scalar(),
     }
 }
 

@@ -370,7 +370,7 @@ impl<'a> View<'a> {
             let to = end.map_or(self.window.to, |end| end.min(self.window.to));
             flow.active = (from < to).then_some((from, to));
             let group = self.info.groups.get(info.group as usize);
-            flow.reads = group.is_none_or(|group| group.transport != COMMAND);
+            flow.reads = group.is_none_or(|group| *group.transport != *COMMAND);
         }
     }
 

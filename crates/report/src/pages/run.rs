@@ -27,11 +27,7 @@ impl Pages<'_> {
             table.row(vec![
                 Cell::html(swatch(self.colour(&group.name), &group.name)),
                 Cell::text(
-                    &group
-                        .controller
-                        .as_deref()
-                        .map(spelled)
-                        .unwrap_or_else(|| String::from(&group.transport)),
+                    &group.controller.as_deref().map(spelled).unwrap_or_else(|| group.transport.to_string()),
                 ),
                 Cell::count(Some(group.flows as u64)),
                 Cell::number(group.goodput_mbps),

@@ -188,7 +188,7 @@ impl<'a> Means<'a> {
         if !has(&means.name) {
             let named = |run: &RunSummary| -> Vec<String> {
                 let queues = run.queues.iter().map(|queue| queue.link.clone());
-                queues.chain(run.groups.iter().map(|group| String::from(&group.name))).collect()
+                queues.chain(run.groups.iter().map(|group| group.name.to_string())).collect()
             };
             let mut names: Vec<String> = means.runs.iter().flat_map(|(_, run)| named(run)).collect();
             let mut seen = std::collections::HashSet::new();
@@ -302,7 +302,7 @@ fn value(run: &RunSummary, metric: &Metric, name: Option<&str>) -> Option<f64> {
         None => &run.metrics,
         Some(name) => {
             let queue = run.queues.iter().find(|queue| queue.link == name).map(|queue| &queue.metrics);
-            let group = run.groups.iter().find(|group| group.name == name).map(|group| &group.metrics);
+            let group = run.groups.iter().find(|group| *group.name == *name).map(|group| &group.metrics);
             let both = [queue, group].into_iter().flatten();
             both.into_iter().find(|metrics| metrics.get(metric.name) != Value::Undefined)?
         }
@@ -393,7 +393,7 @@ fn over_cells(
     if curves.is_empty() {
         let links =
             cells[0].info.links.iter().filter(|link| link.instrumented).map(|link| link.name.as_str());
-        let names = listed(links.chain(cells[0].info.groups.iter().map(|group| group.name.as_str())));
+        let names = listed(links.chain(cells[0].info.groups.iter().map(|group| &*group.name)));
         let of = wanted.of.as_ref().map_or(String::new(), |of| format!(" of `{of}`"));
         let (kind, known) = match wanted.kind {
             Kind::Cdf => (
@@ -440,7 +440,7 @@ fn subject(run: &FinishedRun, metric: &Metric, name: Option<&str>) -> Option<Sub
     match name {
         Some(name) => {
             let link = run.info.links.iter().position(|link| link.name == name && of_links);
-            let group = run.info.groups.iter().position(|group| group.name == name);
+            let group = run.info.groups.iter().position(|group| *group.name == *name);
             let link = link.and_then(place).map(Subject::Link);
             link.or_else(|| group.and_then(place).map(Subject::Group))
         }
@@ -452,7 +452,7 @@ fn subject(run: &FinishedRun, metric: &Metric, name: Option<&str>) -> Option<Sub
 fn subject_name<'r>(run: &'r FinishedRun, metric: &Metric, name: Option<&str>) -> Option<&'r str> {
     match subject(run, metric, name)? {
         Subject::Link(link) => Some(run.info.links.get(link as usize)?.name.as_str()),
-        Subject::Group(group) => Some(run.info.groups.get(group as usize)?.name.as_str()),
+        Subject::Group(group) => Some(&*run.info.groups.get(group as usize)?.name),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ fn bytes_that_a_command_reads_are_unknown_and_random_flows_have_no_rows() {
     info.groups[0].random_arrivals = true;
     info.groups[1].transport = "command".into();
     let summary = RunSummary::new(&info, &records, None);
-    assert_eq!(summary.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(summary.flows.iter().map(|flow| &*flow.name).collect::<Vec<_>>(), ["b"]);
     let command = &summary.groups[1].metrics;
     assert_eq!(command.get("goodput_mbps"), Value::Undefined);
     assert_ne!(command.get("throughput_mbps"), Value::Undefined);
