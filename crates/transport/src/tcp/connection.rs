@@ -276,9 +276,7 @@ impl Connection {
         };
         sender.on_predicted_ack(&arrival, now);
         sender.check_space(now);
-        if sender.begins_answer() {
-            self.first_of_batch = None;
-        }
+        sender.answers = true;
         true
     }
 
@@ -324,6 +322,9 @@ impl Connection {
         }
         let sender = self.sender.as_deref_mut()?;
         if !sender.waits {
+            if std::mem::take(&mut sender.answers) && sender.begins_answer() {
+                self.first_of_batch = None;
+            }
             match sender.next_in_batch(now) {
                 Next::Segment(outgoing) => return Some(self.put_next_on_wire(outgoing, segment, now)),
                 Next::Full => sender.end_burst(now),

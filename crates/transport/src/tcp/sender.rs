@@ -149,6 +149,9 @@ pub(crate) struct Sender {
     /// Whether [`Sender::poll`] would return nothing and change nothing until data is written, an acknowledgement arrives or a timer
     /// fires: nothing is left to send and nothing is outstanding, or the window is full.
     pub(crate) waits: bool,
+    /// Whether nothing was sent since a predicted acknowledgement. The batch that answers it begins only when the host takes segments: an
+    /// application without end is then woken.
+    pub(crate) answers: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last reduced after an idle time.
@@ -225,6 +228,7 @@ impl Sender {
             burst: 0,
             batch: super::batch::Batch::default(),
             waits: false,
+            answers: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             idle_since: Time::NEVER,

@@ -275,7 +275,7 @@ impl Sender {
         self.poll_single(now)
     }
 
-    /// Begins the batch with which [`Sender::poll`] would answer an acknowledgement, and returns whether there is one.
+    /// Begins the batch that [`Sender::poll`] would begin, and returns whether there is one.
     #[inline(always)]
     pub(crate) fn begins_answer(&mut self) -> bool {
         self.sends_new_data_first() && self.begin_batch()
