@@ -77,3 +77,20 @@ fn a_buffer_begins_with_two_windows_of_a_controller_that_begins_with_a_larger_on
     // A segment requests 2304 bytes and is charged with 2280.
     assert_eq!(pair.client.writable(), (2 * window * 2304).div_ceil(2280) * MSS);
 }
+
+#[test]
+fn an_application_without_end_writes_when_the_host_takes_segments_again() {
+    let mut pair = pair(config("newreno"));
+    pair.client.write_forever(true);
+    run_for(&mut pair, RTT * 4);
+    let full = pair.client.unacknowledged();
+    // Steps that deliver data to the server leave the buffer as it is; an acknowledgement frees a part of it.
+    while pair.client.unacknowledged() >= full {
+        assert!(pair.step(Time::ZERO + Span::from_secs(1)), "an acknowledgement arrives");
+    }
+    let held = pair.client.unacknowledged();
+    pair.client.throttled(pair.now);
+    assert_eq!(pair.client.unacknowledged(), held, "nothing is written while the host's card is full");
+    assert!(pair.client.poll_transmit(pair.now).is_some());
+    assert!(pair.client.unacknowledged() > held);
+}
