@@ -26,7 +26,6 @@ pub use limit::not_started;
 pub use named::Named;
 pub use packet::{FlowId, Packet};
 pub use random::Random;
-pub use registry::outline;
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate, UnitError};
 

@@ -1,8 +1,6 @@
 //! The registry of a room's members, one line each. That line gives the names in lab files, `weir list`, `weir describe`, the JSON
 //! schema and the diagnostics.
 
-use schemars::generate::SchemaSettings;
-
 /// Declares a registry's `Config` enum: one variant for each member, with its parameters.
 ///
 /// In a lab file a member is written as its name (`"cubic"`, all defaults) or as a table (`{ kind = "cubic", beta = 0.7 }`).
@@ -134,8 +132,8 @@ macro_rules! registry {
             fn schema_name() -> ::std::borrow::Cow<'static, str> {
                 $what.into()
             }
-            fn json_schema(generator: &mut $crate::__private::schemars::SchemaGenerator) -> $crate::__private::schemars::Schema {
-                $crate::__private::registry_schema($what, $Config::members, generator)
+            fn json_schema(_: &mut $crate::__private::schemars::SchemaGenerator) -> $crate::__private::schemars::Schema {
+                $crate::__private::registry_schema($what, $Config::members())
             }
         }
     };
@@ -151,25 +149,10 @@ pub struct Member<'a, P> {
     pub parameters: &'a P,
 }
 
-/// Settings for an outline of a schema, in which registries have no members: these are most of a schema, and of the time that
-/// it takes to build. An outline refers to no meta schema.
-pub fn outline() -> SchemaSettings {
-    SchemaSettings::default().with(|settings| settings.meta_schema = None)
-}
-
-fn is_outline(settings: &SchemaSettings) -> bool {
-    settings.meta_schema.is_none()
-}
-
 /// The schema of a registry: a name, or a table with `kind` and that member's parameters. Its parts are moved, not copied, since
 /// many commands build these schemas.
-pub fn registry_schema(
-    what: &str,
-    members: fn() -> Vec<crate::Named>,
-    generator: &schemars::SchemaGenerator,
-) -> schemars::Schema {
+pub fn registry_schema(what: &str, members: Vec<crate::Named>) -> schemars::Schema {
     use serde_json::{Map, Value, json};
-    let members = if is_outline(generator.settings()) { vec![] } else { members() };
     let names: Vec<&str> =
         members.iter().flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied())).collect();
     let mut forms = vec![json!({ "type": "string", "enum": names })];

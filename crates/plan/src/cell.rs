@@ -4,6 +4,7 @@
 use crate::connection;
 use crate::diagnostic::{Fault, Origin};
 use crate::each::Times;
+use crate::file::KEYS;
 use crate::host::Hosts;
 use crate::limits;
 use crate::network::{self, Ends};
@@ -69,8 +70,18 @@ impl Cell {
     /// # Errors
     /// Everything found wrong.
     pub(crate) fn read(root: &Table, home: Origin, traces: &Traces) -> Result<Cell, Vec<Fault>> {
-        let mut reader =
-            Reader { root, faults: schema::check(root), home, traces, describe: schema::describe };
+        let reader =
+            |schema| Reader { root, faults: Vec::new(), schema, home, traces, describe: schema::describe };
+        if root.keys().all(|key| KEYS.contains(&key))
+            && let Ok(cell) = Cell::read_by(reader(false))
+        {
+            debug_assert_eq!(schema::check(root), Vec::new());
+            return Ok(cell);
+        }
+        Cell::read_by(Reader { faults: schema::check(root), ..reader(true) })
+    }
+
+    fn read_by(mut reader: Reader<'_>) -> Result<Cell, Vec<Fault>> {
         let timing: Timing = reader.section(&["run"]).unwrap_or_default();
         let warmup = limits::timing(&mut reader, &timing);
         let mut groups = Vec::new();

@@ -64,6 +64,29 @@ pub(crate) struct File {
     live: Option<BTreeMap<String, serde_json::Value>>,
 }
 
+/// The keys of [`File`].
+pub(crate) const KEYS: [&str; 19] = [
+    "format",
+    "name",
+    "title",
+    "extends",
+    "run",
+    "dumbbell",
+    "chain",
+    "parking_lot",
+    "star",
+    "graph",
+    "stations",
+    "traffic",
+    "nic",
+    "vary",
+    "only",
+    "expect",
+    "plot",
+    "full",
+    "live",
+];
+
 /// A level of the tree.
 #[derive(JsonSchema)]
 #[serde(untagged)]

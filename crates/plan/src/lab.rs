@@ -136,8 +136,13 @@ impl Lab {
         }
         let traces =
             Traces::load(&root, |file| reading.folder(file)).map_err(|faults| reading.fail(faults))?;
-        let cells = cells(&root, &levels, home, &traces).map_err(|faults| reading.fail(faults))?;
-        let plots = plot::read(&root, &names_of(&levels, &cells)).map_err(|faults| reading.fail(faults))?;
+        let of_the_tree = || schema::check(&of_the_tree(&root));
+        let cells = cells(&root, &levels, home, &traces)
+            .map_err(|faults| reading.fail([of_the_tree(), faults].concat()))?;
+        let plots = plot::read(&root, &names_of(&levels, &cells)).map_err(|faults| {
+            let explained = of_the_tree();
+            reading.fail(if explained.is_empty() { faults } else { explained })
+        })?;
         let (source, files) =
             (reading.source(&root, &name, &traces), [reading.files(), &traces.paths()].concat());
         let sources = reading.sources().clone();
@@ -348,16 +353,19 @@ fn choices(levels: &[Level]) -> impl Iterator<Item = Vec<(&Level, &Choice)>> {
 /// Sections that are about the tree, which no cell reads.
 const OF_THE_TREE: [&str; 2] = ["only", "plot"];
 
+fn of_the_tree(root: &Table) -> Table {
+    let mut sections = root.clone();
+    sections.0.retain(|key, _| OF_THE_TREE.contains(&key.as_str()));
+    sections
+}
+
 /// Every cell of the tree, checked.
 fn cells(root: &Table, levels: &[Level], home: Origin, traces: &Traces) -> Result<Vec<Cell>, Vec<Fault>> {
-    // Sections that no level can change are checked once, not for each cell.
-    let (mut base, mut fixed) = (root.clone(), root.clone());
+    let mut base = root.clone();
     base.0.retain(|key, _| {
         key != "vary" && !OF_THE_TREE.contains(&key.as_str()) && !SECTIONS.contains(&key.as_str())
     });
-    fixed.0.retain(|key, _| OF_THE_TREE.contains(&key.as_str()));
-    let mut faults = schema::check(&fixed);
-    let mut told: HashSet<Fault> = faults.iter().cloned().collect();
+    let (mut faults, mut told) = (Vec::new(), HashSet::<Fault>::new());
     let mut cells = Vec::new();
     let (mut runs, mut flows) = (0u64, 0u64);
     for choices in choices(levels) {

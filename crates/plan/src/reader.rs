@@ -20,6 +20,8 @@ pub(crate) trait Beside: for<'de> Deserialize<'de> + JsonSchema {
 pub(crate) struct Reader<'a> {
     pub(crate) root: &'a Table,
     pub(crate) faults: Vec<Fault>,
+    /// Whether the faults that the schema finds are among them.
+    pub(crate) schema: bool,
     /// The place to point at if there is no other: the lab's first key.
     pub(crate) home: Origin,
     pub(crate) traces: &'a Traces,

@@ -70,9 +70,11 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> 
             reader.wrong(&path, format!("`{name}` is a station and a node"), "give the station another name");
         }
         let Some((Some(place), rest)) = reader.beside::<Place>(&path) else { continue };
-        // The schema's check has reported faults of its kind and parameters.
-        if let Ok(station) = read::<Config>(&rest) {
-            stations.extend(placed(reader, network, &stations, name, &place, station));
+        match read::<Config>(&rest) {
+            Ok(station) => stations.extend(placed(reader, network, &stations, name, &place, station)),
+            // The schema explains what is wrong with its kind and parameters.
+            Err(_) if reader.schema => {}
+            Err(fault) => reader.faults.push(fault),
         }
     }
     stations

@@ -156,3 +156,35 @@ fn the_json_schema_accepts_every_lab_and_profile_and_refuses_what_is_wrong() {
         assert!(check(wrong).is_err(), "{wrong}");
     }
 }
+
+/// A key that nothing knows is refused in each table of each lab.
+#[test]
+fn an_unknown_key_is_refused_wherever_it_stands() {
+    fn tables(table: &toml::Table, path: &str, found: &mut Vec<String>) {
+        for (key, value) in table {
+            // `[[expect]]` is read where claims are judged.
+            if let toml::Value::Table(inner) = value {
+                let quoted = if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
+                let path = format!("{path}{quoted}.");
+                tables(inner, &path, found);
+                found.push(path);
+            }
+        }
+    }
+    let mut tried = 0;
+    for path in labs() {
+        let mut found = vec![String::new()];
+        tables(&toml::from_str(load(&path).source()).unwrap(), "", &mut found);
+        // Levels have paths and labels of their own; the tests of `[vary]` refuse unknown ones.
+        for table in found.iter().filter(|path| !path.starts_with("vary.")) {
+            let setting = format!("{table}nonsense=1");
+            assert!(
+                Lab::load(&path, std::slice::from_ref(&setting)).is_err(),
+                "{}: {setting}",
+                path.display()
+            );
+            tried += 1;
+        }
+    }
+    assert!(tried > 500, "{tried} tables");
+}
