@@ -104,11 +104,23 @@ impl Values {
 }
 
 /// Index of a name in `names`, to which a new name is added; `last` is the index of the name before. Records repeat the same
-/// few names in the same order, so that it is nearly always the same name or the next.
+/// few names in the same order, so that it is nearly always the next name, the first after the last, or the same.
+#[inline]
 pub(crate) fn place_of(names: &mut Vec<Arc<str>>, last: usize, name: &str) -> usize {
-    let is = |place: &usize| names.get(*place).is_some_and(|known| **known == *name);
-    let found = [last, last + 1].into_iter().find(is);
-    found.or_else(|| names.iter().position(|known| **known == *name)).unwrap_or_else(|| {
+    let is = |place: usize| names.get(place).is_some_and(|known| **known == *name);
+    let next = if last + 1 < names.len() { last + 1 } else { 0 };
+    if is(next) {
+        next
+    } else if is(last) {
+        last
+    } else {
+        place_among_all(names, name)
+    }
+}
+
+#[inline(never)]
+fn place_among_all(names: &mut Vec<Arc<str>>, name: &str) -> usize {
+    names.iter().position(|known| **known == *name).unwrap_or_else(|| {
         names.push(name.into());
         names.len() - 1
     })
