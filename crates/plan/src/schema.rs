@@ -342,7 +342,8 @@ mod tests {
     fn the_keys_of_a_lab_file_are_those_of_its_schema() {
         let mut keys: Vec<&String> = SCHEMA["properties"].as_object().unwrap().keys().collect();
         let mut known = crate::file::KEYS;
-        (keys.sort(), known.sort_unstable());
+        keys.sort();
+        known.sort_unstable();
         assert_eq!(keys, known);
     }
 

@@ -69,6 +69,17 @@ macro_rules! of_table {
 }
 
 impl Records {
+    /// No records, with memory for this many of each kind that flows have in each period. Vectors of some hundred kilobytes grow
+    /// without a copy; smaller ones are copied at each step.
+    pub(crate) fn with_room(samples: usize) -> Records {
+        Records {
+            flows: Vec::with_capacity(samples),
+            transport: Vec::with_capacity(samples),
+            states: Vec::with_capacity(samples),
+            ..Records::default()
+        }
+    }
+
     /// Removes all records and keeps their memory, for the records of the next run.
     pub fn clear(&mut self) {
         let delays = self.delays.drain(..).map(|sample| sample.delay);

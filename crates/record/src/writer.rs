@@ -94,6 +94,9 @@ const BATCHES_WAITING: usize = 2;
 /// run with more batches keeps none.
 const BATCHES_KEPT: usize = 32;
 
+/// Samples of a kind for which there is memory at first.
+const FIRST_SAMPLES: usize = 4096;
+
 /// Writes an engine's records to a folder. [`ParquetRecorder::finish`] must be called at the end; without it the records
 /// stay unfinished and are not read.
 #[derive(Debug)]
@@ -138,7 +141,7 @@ impl ParquetRecorder {
         let limits = Table::ALL.map(|table| rows_in_group(&table.columns()));
         Ok(ParquetRecorder {
             folder: folder.into(),
-            records: Records::default(),
+            records: Records::with_room(FIRST_SAMPLES),
             limits,
             handed_over: [0; Table::ALL.len()],
             batches: 0,

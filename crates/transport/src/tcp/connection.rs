@@ -200,15 +200,7 @@ impl Connection {
                 self.receiver.on_told_first(seq);
             }
             let Some(sender) = self.sender.as_deref() else { return };
-            let data = Data {
-                start: seq,
-                len: u64::from(segment.len),
-                fin: segment.flags.has(Flags::FIN),
-                cwr: segment.flags.has(Flags::CWR),
-                push: segment.flags.has(Flags::PSH),
-                ecn,
-                echo: segment.tsecr,
-            };
+            let data = Data::of(segment, seq, ecn);
             self.receiver.on_data(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         } else if stale
             || (seq < self.receiver.next && segment.len == 0 && stale_probe(seq, self.receiver.next))
@@ -234,15 +226,7 @@ impl Connection {
             return false;
         }
         self.receiver.take_timestamp(seq, segment.tsval);
-        let data = Data {
-            start: seq,
-            len: u64::from(segment.len),
-            fin: false,
-            cwr: false,
-            push: segment.flags.has(Flags::PSH),
-            ecn,
-            echo: segment.tsecr,
-        };
+        let data = Data { fin: false, cwr: false, ..Data::of(segment, seq, ecn) };
         self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         sender.on_window(seq, segment.window);
         true

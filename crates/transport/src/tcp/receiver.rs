@@ -6,7 +6,7 @@ use super::accecn::{ReceiverCounters, flags_of};
 use super::config::Config;
 use super::delack::{Check, DelayedAck, MAX_QUICK};
 use super::reassembly::Reassembly;
-use super::segment::Flags;
+use super::segment::{Flags, Segment};
 use super::window::ReceiveWindow;
 use weir_base::{Clock, Ecn, Time};
 use weir_control::Feedback;
@@ -56,6 +56,22 @@ pub(crate) struct Data {
     pub(crate) ecn: Ecn,
     /// The timestamp that it echoes.
     pub(crate) echo: u32,
+}
+
+impl Data {
+    /// The data of a segment that begins at `start`, with the codepoint of its packet.
+    #[inline(always)]
+    pub(crate) fn of(segment: &Segment, start: u64, ecn: Ecn) -> Data {
+        Data {
+            start,
+            len: u64::from(segment.len),
+            fin: segment.flags.has(Flags::FIN),
+            cwr: segment.flags.has(Flags::CWR),
+            push: segment.flags.has(Flags::PSH),
+            ecn,
+            echo: segment.tsecr,
+        }
+    }
 }
 
 impl Receiver {

@@ -23,15 +23,7 @@ impl Connection {
         if !plain || seq <= self.receiver.next {
             return false;
         }
-        let data = Data {
-            start: seq,
-            len: u64::from(segment.len),
-            fin: false,
-            cwr: false,
-            push: segment.flags.has(Flags::PSH),
-            ecn,
-            echo: segment.tsecr,
-        };
+        let data = Data { fin: false, cwr: false, ..Data::of(segment, seq, ecn) };
         self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         sender.on_window(seq, segment.window);
         true
