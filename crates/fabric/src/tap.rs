@@ -96,10 +96,13 @@ struct Tap {
     /// Sequence number after the newest byte sent.
     next: u32,
     segments: VecDeque<Segment>,
-    /// The first SACK block of the last acknowledgement.
-    last_block: (u32, u32),
+    /// The SACK blocks of the last acknowledgement that had any, newest first.
+    last_blocks: [(u32, u32); SACK_BLOCKS],
     counters: FlowCounters,
 }
+
+/// The most SACK blocks that a TCP header has room for (RFC 2018, section 3).
+const SACK_BLOCKS: usize = 4;
 
 /// The taps of all flows, and the RTTs of each group.
 #[derive(Debug)]
@@ -123,7 +126,7 @@ impl Taps {
             begun: false,
             next: 0,
             segments: VecDeque::new(),
-            last_block: (0, 0),
+            last_blocks: [(0, 0); SACK_BLOCKS],
             counters: FlowCounters::default(),
         };
         Taps {
@@ -230,14 +233,22 @@ impl Tap {
                 sample(&mut self.counters, rtts, now.since(segment.sent));
             }
         }
-        let Some(&newest) = tcp.sack.first() else { return };
-        let changed = newest != self.last_block;
-        self.last_block = newest;
-        for (index, &(start, end)) in tcp.sack.iter().enumerate() {
-            if before(start, end) && before(tcp.acknowledgement, end) {
-                self.selectively_acknowledged(start, end, index == 0 && changed, now, rtts);
+        if !tcp.sack.is_empty() {
+            self.take_blocks(tcp, now, rtts);
+        }
+    }
+
+    /// Takes the SACK blocks of an acknowledgement, except those that the last one had too.
+    fn take_blocks(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
+        for (index, block) in tcp.sack.iter().enumerate() {
+            let &(start, end) = block;
+            if !self.last_blocks.contains(block) && before(start, end) && before(tcp.acknowledgement, end) {
+                self.selectively_acknowledged(start, end, index == 0, now, rtts);
             }
         }
+        let count = tcp.sack.len().min(SACK_BLOCKS);
+        self.last_blocks = Default::default();
+        self.last_blocks[..count].copy_from_slice(&tcp.sack[..count]);
     }
 
     /// Only the segment that the cumulative number ends with gives a sample.
@@ -251,13 +262,13 @@ impl Tap {
     }
 
     /// Samples the segments that a SACK block acknowledges for the first time. A block grows at its ends, so the search goes
-    /// inwards from both ends until it meets a known segment. If the newest block has changed although both its ends are
-    /// known, a gap inside was filled: then the whole block is searched.
+    /// inwards from both ends until it meets a known segment. If both ends of the newest block are known, a gap inside was
+    /// filled: then the whole block is searched.
     fn selectively_acknowledged(
         &mut self,
         start: u32,
         end: u32,
-        changed: bool,
+        newest: bool,
         now: Time,
         rtts: &mut Histogram,
     ) {
@@ -281,7 +292,7 @@ impl Tap {
         while low < high && new(&mut self.segments[low]) {
             low += 1;
         }
-        if changed && (low, high) == (first, last) {
+        if newest && (low, high) == (first, last) {
             self.segments.range_mut(low..high).for_each(|segment| {
                 new(segment);
             });

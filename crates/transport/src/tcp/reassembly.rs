@@ -11,6 +11,8 @@ type Range = (u64, u64);
 pub(crate) struct Reassembly {
     /// Disjoint, not touching, ascending.
     ranges: Vec<Range>,
+    /// Bytes in `ranges`.
+    held: u64,
     blocks: [Range; BLOCKS],
     count: usize,
     /// A duplicate to be reported once (RFC 2883); `None` if there is none.
@@ -25,6 +27,10 @@ fn join(a: Range, b: Range) -> Range {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
+fn length(range: Range) -> u64 {
+    range.1 - range.0
+}
+
 impl Reassembly {
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -37,8 +43,10 @@ impl Reassembly {
     }
 
     /// Bytes held.
+    #[inline]
     pub(crate) fn held(&self) -> u64 {
-        self.ranges.iter().map(|range| range.1 - range.0).sum()
+        debug_assert_eq!(self.held, self.ranges.iter().copied().map(length).sum::<u64>());
+        self.held
     }
 
     /// End of the last range; 0 if there is none.
@@ -58,6 +66,7 @@ impl Reassembly {
             && (last.1, newest.1) == (start, start)
         {
             (last.1, newest.1) = (end, end);
+            self.held += end - start;
             return;
         }
         let from = match self.ranges.last() {
@@ -67,9 +76,12 @@ impl Reassembly {
         let to = from + self.ranges[from..].iter().take_while(|range| range.0 <= end).count();
         if from == to {
             self.ranges.insert(from, (start, end));
+            self.held += end - start;
         } else {
             let merged = join(join(self.ranges[from], self.ranges[to - 1]), (start, end));
             self.report_overlap(from, to, start, end);
+            self.held += length(merged);
+            self.held -= self.ranges[from..to].iter().copied().map(length).sum::<u64>();
             self.ranges[from] = merged;
             self.ranges.drain(from + 1..to);
         }
@@ -143,6 +155,7 @@ impl Reassembly {
             }
             reached = reached.max(end);
             used += 1;
+            self.held -= end - start;
         }
         self.ranges.drain(..used);
         if self.ranges.is_empty() {

@@ -39,7 +39,6 @@ pub(crate) struct Receiver {
     ect_seen: bool,
     /// Newest timestamp to echo (`ts_recent`).
     pub(crate) recent: u32,
-    held: u64,
     sack: bool,
     /// Whether an acknowledgement must leave now.
     pub(crate) ack_due: bool,
@@ -97,7 +96,6 @@ impl Receiver {
             accecn: None,
             ect_seen: false,
             recent: 0,
-            held: 0,
             sack: config.sack,
             ack_due: false,
         }
@@ -172,10 +170,9 @@ impl Receiver {
         }
         self.see_codepoint(data.ecn);
         self.reassembly.insert(data.start, end);
-        self.held = self.reassembly.held();
         self.acks.schedule();
         // Without SACK the window stays: an acknowledgement with another one is no duplicate (`tcp_data_queue_ofo`).
-        if self.sack && self.window.open(data.len, self.held, false) {
+        if self.sack && self.window.open(data.len, self.reassembly.held(), false) {
             self.acks.tell_opening();
         }
         self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
@@ -194,7 +191,6 @@ impl Receiver {
         if !self.reassembly.is_empty() {
             reached = self.reassembly.advance(end);
             beyond = self.reassembly.reaches().saturating_sub(reached);
-            self.held = self.reassembly.held();
             if beyond == 0 {
                 self.acks.demand();
             }
@@ -214,7 +210,7 @@ impl Receiver {
         }
         self.acks.on_data(len, rto, now, || self.window.offered(before));
         self.see_codepoint(data.ecn);
-        if self.window.open(len, self.held, true) {
+        if self.window.open(len, self.reassembly.held(), true) {
             self.acks.tell_opening();
         }
         self.window.autotune(reached, beyond, now);
@@ -309,7 +305,7 @@ impl Receiver {
             return self.window.told();
         }
         self.window_is_told = true;
-        self.window.tell(self.next, self.held)
+        self.window.tell(self.next, self.reassembly.held())
     }
 
     /// An acknowledgement has left, alone or with data.
