@@ -208,7 +208,7 @@ impl Tap {
     #[inline(never)]
     fn segment_resent(&mut self, start: u32, end: u32, now: Time) {
         self.counters.retransmitted += 1;
-        let first = self.segments.partition_point(|s| !before(start, s.end));
+        let first = self.first_after(start);
         for segment in self.segments.iter_mut().skip(first) {
             segment.done = true;
             if !before(segment.end, end) {
@@ -251,6 +251,23 @@ impl Tap {
         self.last_blocks[..count].copy_from_slice(&tcp.sack[..count]);
     }
 
+    /// Index of the first segment that ends after this sequence number; the number of segments if there is none.
+    fn first_after(&self, sequence: u32) -> usize {
+        let segments = &self.segments;
+        let known = |index: usize| segments.get(index).is_some_and(|segment| !before(sequence, segment.end));
+        if !known(0) {
+            return 0;
+        }
+        // Exact while all segments are as long as the second.
+        let head = segments[0].end;
+        let length = segments.get(1).map_or(1, |second| second.end.wrapping_sub(head).max(1));
+        let guess = (sequence.wrapping_sub(head) / length) as usize;
+        if known(guess) && !known(guess + 1) {
+            return guess + 1;
+        }
+        segments.partition_point(|segment| !before(sequence, segment.end))
+    }
+
     /// Only the segment that the cumulative number ends with gives a sample.
     fn acknowledged_in_order(&mut self, tcp: &TcpView<'_>, now: Time, rtts: &mut Histogram) {
         while let Some(segment) = self.segments.front().filter(|s| !before(tcp.acknowledgement, s.end)) {
@@ -272,8 +289,7 @@ impl Tap {
         now: Time,
         rtts: &mut Histogram,
     ) {
-        let first = self.segments.partition_point(|s| !before(start, s.end));
-        let last = self.segments.partition_point(|s| !before(end, s.end));
+        let (first, last) = (self.first_after(start), self.first_after(end));
         let counters = &mut self.counters;
         let mut new = |segment: &mut Segment| {
             if segment.selectively {
@@ -361,6 +377,27 @@ mod tests {
             (tap.counters.retransmitted, rtts.count(), tap.counters.rtt_max),
             (1, 1, Span::from_millis(50))
         );
+    }
+
+    #[test]
+    fn the_first_segment_after_a_sequence_number_is_found_among_segments_of_any_length() {
+        for lengths in [&[1000; 6][..], &[1000, 300, 1000, 1, 1000], &[1, 700, 700, 700, 2, 700], &[500], &[]]
+        {
+            // Sequence numbers wrap within the segments.
+            let begin = 0u32.wrapping_sub(900);
+            let (mut tap, _) = tap();
+            let mut ends = vec![];
+            for &length in lengths {
+                let start = *ends.last().unwrap_or(&begin);
+                ends.push(start.wrapping_add(length));
+                tap.segment_sent(start, start.wrapping_add(length), ms(0));
+            }
+            for offset in 0..5000 {
+                let sequence = begin.wrapping_add(offset);
+                let expected = ends.iter().filter(|&&end| !before(sequence, end)).count();
+                assert_eq!(tap.first_after(sequence), expected, "{lengths:?} at {offset}");
+            }
+        }
     }
 
     #[test]
