@@ -71,44 +71,42 @@ fn four_digits(value: f64) -> Option<(u32, usize)> {
     }
 }
 
-/// The two digits of each number below 100.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
+/// The two digits of each number below 100, the first in the lower byte.
+const PAIRS: [u16; 100] = {
+    let mut pairs = [0; 100];
     let mut number = 0;
     while number < pairs.len() {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        pairs[number] = u16::from_le_bytes([b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]);
         number += 1;
     }
     pairs
 };
 
-/// Appends `digits / 10^places` without trailing zeros. There are four digits, and at most six places.
+/// Appends `digits / 10^places` without trailing zeros. There are four digits, and at most six places. The text is one word, its
+/// first character in the lowest byte.
 fn push_four(digits: u32, places: usize, out: &mut Vec<u8>) {
     let (high, low) = (digits / 100, digits % 100);
-    let ([a, b], [c, d]) = (PAIRS[high as usize], PAIRS[low as usize]);
-    let told = match (b, c, d) {
-        (_, _, b'1'..) => 4,
-        (_, b'1'.., _) => 3,
-        (b'1'.., ..) => 2,
-        _ => 1,
-    };
-    let (text, point) = match places {
-        0 => ([a, b, c, d, 0, 0, 0, 0], 4),
-        1 => ([a, b, c, b'.', d, 0, 0, 0], 3),
-        2 => ([a, b, b'.', c, d, 0, 0, 0], 2),
-        3 => ([a, b'.', b, c, d, 0, 0, 0], 1),
-        4 => ([b'0', b'.', a, b, c, d, 0, 0], 0),
-        5 => ([b'0', b'.', b'0', a, b, c, d, 0], 0),
-        _ => ([b'0', b'.', b'0', b'0', a, b, c, d], 0),
-    };
-    let length = match point {
-        0 => places - 2 + told,
-        _ if told > point => told + 1,
-        _ => point,
+    let four = u32::from(PAIRS[high as usize]) | u32::from(PAIRS[low as usize]) << 16;
+    // Digits up to the last that is not zero; the first never is.
+    let told = 4 - (four ^ u32::from_le_bytes(*b"0000")).leading_zeros() as usize / 8;
+    let four = u64::from(four);
+    let (text, length) = match places {
+        0 => (four, 4),
+        1..4 => {
+            let point = 4 - places;
+            let whole = (1 << (8 * point)) - 1;
+            let text = four & whole | u64::from(b'.') << (8 * point) | (four & !whole) << 8;
+            (text, if told > point { told + 1 } else { point })
+        }
+        _ => {
+            let zeros = places - 4;
+            let lead = u64::from_le_bytes(*b"0.00\0\0\0\0") & ((1 << (8 * (2 + zeros))) - 1);
+            (lead | four << (8 * (2 + zeros)), 2 + zeros + told)
+        }
     };
     // Appending an array of constant size is faster than appending a part of it.
     let end = out.len() + length;
-    out.extend_from_slice(&text);
+    out.extend_from_slice(&text.to_le_bytes());
     out.truncate(end);
 }
 
