@@ -23,6 +23,17 @@ fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
+/// Writes the distance of a bucket from the one before, and its count. Most of both have one byte.
+#[inline]
+fn write_pair(gap: u32, count: u32, out: &mut Vec<u8>) {
+    if (gap | count) < 0x80 {
+        out.extend_from_slice(&[gap as u8, count as u8]);
+    } else {
+        write_varint(gap.into(), out);
+        write_varint(count.into(), out);
+    }
+}
+
 fn write_long_varint(mut value: u128, out: &mut Vec<u8>) {
     while value > u64::MAX.into() {
         out.push(value as u8 | 0x80);
@@ -162,10 +173,12 @@ impl PackedHistogram {
     pub(crate) fn pack(histogram: &Histogram, room: Vec<u8>) -> PackedHistogram {
         let mut pairs = room;
         pairs.clear();
-        let (mut last, mut all) = (0, 0);
-        for (bucket, count) in histogram.buckets() {
-            write_varint((bucket - last).into(), &mut pairs);
-            write_varint(count.into(), &mut pairs);
+        let (buckets, (mut last, mut all)) = (histogram.buckets(), (0, 0));
+        // Most pairs have two bytes, so that this memory rarely grows.
+        let most = buckets.size_hint().1.unwrap_or(0) as u64;
+        pairs.reserve(2 * most.min(histogram.count()) as usize);
+        for (bucket, count) in buckets {
+            write_pair(bucket - last, count, &mut pairs);
             all += u64::from(count);
             last = bucket;
         }
