@@ -7,6 +7,7 @@ mod sack;
 
 use super::accecn::{AccEcnFeedback, Delivered};
 use super::rate::Sampling;
+use super::segment::Segment;
 use super::sender::{Pending, Rexmit, Sender, micros};
 use weir_base::{Span, Time};
 use weir_control::{Ack, Phase, Recovery, RttSample, Signal, Timestamps};
@@ -25,6 +26,24 @@ pub(crate) struct Arrival<'a> {
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
     pub(crate) sack: &'a [(u64, u64)],
+}
+
+impl<'a> Arrival<'a> {
+    /// The fields of an acknowledgement without data or special flags, with its sequence position `seq`.
+    #[inline(always)]
+    pub(crate) fn plain(segment: &Segment, ack: u64, seq: u64, sack: &'a [(u64, u64)]) -> Arrival<'a> {
+        Arrival {
+            ack,
+            seq,
+            window: segment.window,
+            has_data: false,
+            ece: false,
+            told: None,
+            tsval: segment.tsval,
+            tsecr: segment.tsecr,
+            sack,
+        }
+    }
 }
 
 /// The effects of an acknowledgement so far (the `FLAG_*` bits of `tcp_input.c`).

@@ -177,15 +177,10 @@ impl Connection {
             };
             if let Some(ack) = position(segment.ack, self.config.initial_sequence, sender.una) {
                 let arrival = Arrival {
-                    ack,
-                    seq,
-                    window: segment.window,
                     has_data,
                     ece: segment.flags.has(Flags::ECE),
                     told,
-                    tsval: segment.tsval,
-                    tsecr: segment.tsecr,
-                    sack: &blocks[..count],
+                    ..Arrival::plain(segment, ack, seq, &blocks[..count])
                 };
                 sender.on_ack(&arrival, now);
                 sender.check_space(now);
@@ -247,17 +242,7 @@ impl Connection {
             return false;
         }
         self.receiver.take_timestamp(seq, segment.tsval);
-        let arrival = Arrival {
-            ack,
-            seq,
-            window: segment.window,
-            has_data: false,
-            ece: false,
-            told: None,
-            tsval: segment.tsval,
-            tsecr: segment.tsecr,
-            sack: &[],
-        };
+        let arrival = Arrival::plain(segment, ack, seq, &[]);
         sender.on_predicted_ack(&arrival, now);
         sender.check_space(now);
         sender.answers = true;

@@ -49,17 +49,7 @@ impl Connection {
         } else {
             0
         };
-        let arrival = Arrival {
-            ack,
-            seq,
-            window: segment.window,
-            has_data: false,
-            ece: false,
-            told: None,
-            tsval: segment.tsval,
-            tsecr: segment.tsecr,
-            sack: &blocks[..count],
-        };
+        let arrival = Arrival::plain(segment, ack, seq, &blocks[..count]);
         sender.on_ack(&arrival, now);
         sender.check_space(now);
         true
