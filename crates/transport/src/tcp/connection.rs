@@ -188,19 +188,34 @@ impl Connection {
         }
         if has_data {
             if self.receiver.must_tell_first(seq, end, ecn) {
-                let next = sender.next;
-                let mut held_back = Segment::default();
-                self.compose(&mut held_back, next, 0, Flags::ACK, now);
-                self.first = First::Early(held_back);
+                self.acknowledge_early(now);
                 self.receiver.on_told_first(seq);
             }
             let Some(sender) = self.sender.as_deref() else { return };
             let data = Data::of(segment, seq, ecn);
             self.receiver.on_data(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
+            self.report_blocks(now);
         } else if stale
             || (seq < self.receiver.next && segment.len == 0 && stale_probe(seq, self.receiver.next))
         {
             self.receiver.ack_due = true;
+        }
+    }
+
+    /// An acknowledgement of the present state leaves before all others.
+    fn acknowledge_early(&mut self, now: Time) {
+        let next = self.sender.as_deref().map_or(1, |sender| sender.next);
+        let mut early = Segment::default();
+        self.compose(&mut early, next, 0, Flags::ACK, now);
+        self.first = First::Early(early);
+    }
+
+    /// Sends the compressed acknowledgements if the last data displaces a SACK block that they have not reported.
+    #[inline]
+    fn report_blocks(&mut self, now: Time) {
+        if self.receiver.must_tell_blocks() {
+            self.acknowledge_early(now);
+            self.receiver.on_told_blocks();
         }
     }
 
@@ -359,11 +374,17 @@ impl Connection {
     /// The application writes. Returns the number of bytes that the send buffer accepts. If these are not all, the application waits, and
     /// the buffer accepts nothing until a third of it is free, when Linux wakes the application.
     pub fn write(&mut self, bytes: u64) -> u64 {
+        if let Some(sender) = self.sender.as_deref_mut()
+            && !sender.buffer.is_awaited()
+        {
+            sender.check_app_limited();
+        }
         let accepted = if self.written().closed { 0 } else { self.room_for(bytes) };
         self.written().end += accepted;
         if accepted < bytes
             && let Some(sender) = self.sender.as_deref_mut()
         {
+            sender.filled |= !sender.buffer.is_awaited();
             sender.buffer.wait();
         }
         accepted

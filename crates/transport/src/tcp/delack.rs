@@ -1,5 +1,6 @@
 //! The times of acknowledgements as in Linux: at once for every second full segment, in quick mode, when a gap closes or a
-//! duplicate arrives; compressed while data is missing (`__tcp_ack_snd_check`); otherwise after a delay that adapts to the arrivals
+//! duplicate arrives; compressed while data is missing (`__tcp_ack_snd_check`), but not for so long that SACK blocks are never reported
+//! (`tcp_sack_compress_send_ack`, called by the connection); otherwise after a delay that adapts to the arrivals
 //! (`tcp_event_data_recv`, `tcp_send_delayed_ack`). A fixed delay follows RFC 5681, section 4.2, only, as in BSD: every second
 //! segment, and no quick mode. BSD also sends a window update when the application has read two segments beyond the last advertised
 //! window (`tcp_output.c` of FreeBSD 4). The acknowledgement of a second segment leaves before that segment is read, so its window
@@ -209,6 +210,12 @@ impl DelayedAck {
             self.compress_deadline = now + part.min(COMPRESS);
         }
         true
+    }
+
+    /// Whether a compressed acknowledgement waits.
+    #[inline]
+    pub(crate) fn is_compressing(&self) -> bool {
+        self.compressed > 0
     }
 
     /// Whether segments are acknowledged one by one.

@@ -112,12 +112,6 @@ impl Delivery {
         self.app_limited != 0
     }
 
-    /// Whether [`Delivery::limited_by_application`] would change nothing.
-    #[inline]
-    pub(crate) fn is_limited_by_application(&self, in_flight: u32) -> bool {
-        self.app_limited == (self.delivered + u64::from(in_flight)).max(1)
-    }
-
     /// The kept sample as a rate of payload, as in `tcp_info`; `None` before the first sample.
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;

@@ -3,6 +3,8 @@
 
 /// Blocks remembered (`TCP_NUM_SACKS`).
 const BLOCKS: usize = 4;
+/// Blocks that an acknowledgement surely has room for, with some to spare in case it is lost (`TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED: usize = 2;
 
 type Range = (u64, u64);
 
@@ -59,18 +61,25 @@ impl Reassembly {
         &self.blocks[..self.count]
     }
 
-    /// Adds a range beyond the next expected position.
+    /// Adds a range beyond the next expected position, and reports it first.
+    #[cfg(test)]
     pub(crate) fn insert(&mut self, start: u64, end: u64) {
-        // In nearly all cases it continues the last range, which is the newest block too.
-        if let (Some(last), Some(newest)) = (self.ranges.last_mut(), self.blocks[..self.count].first_mut())
-            && (last.1, newest.1) == (start, start)
+        self.place(start, end);
+        self.note(start, end);
+    }
+
+    /// Adds a range beyond the next expected position to the data. [`Reassembly::note`] must follow.
+    pub(crate) fn place(&mut self, start: u64, end: u64) {
+        // In nearly all cases it continues the last range.
+        if let Some(last) = self.ranges.last_mut()
+            && last.1 == start
         {
-            (last.1, newest.1) = (end, end);
+            last.1 = end;
             self.held += end - start;
             return;
         }
         let from = match self.ranges.last() {
-            Some(last) if last.1 <= start => self.ranges.len() - usize::from(last.1 == start),
+            Some(last) if last.1 < start => self.ranges.len(),
             _ => self.ranges.partition_point(|range| range.1 < start),
         };
         let to = from + self.ranges[from..].iter().take_while(|range| range.0 <= end).count();
@@ -85,7 +94,6 @@ impl Reassembly {
             self.ranges[from] = merged;
             self.ranges.drain(from + 1..to);
         }
-        self.note(start, end);
     }
 
     /// Notes the parts of the new range that were there already as duplicates.
@@ -108,8 +116,26 @@ impl Reassembly {
         });
     }
 
-    fn note(&mut self, start: u64, end: u64) {
-        let found = self.blocks[..self.count].iter().position(|&block| touch(block, (start, end)));
+    /// The block that a range would be merged with; `None` if it would be a new one.
+    fn neighbour(&self, range: Range) -> Option<usize> {
+        self.blocks[..self.count].iter().position(|&block| touch(block, range))
+    }
+
+    /// Whether reporting this range first would move a block that is among the expected ones out of them.
+    pub(crate) fn displaces(&self, start: u64, end: u64) -> bool {
+        self.neighbour((start, end)).unwrap_or(self.count) >= EXPECTED
+    }
+
+    /// Reports a range that was [placed](Reassembly::place) first in the next acknowledgements.
+    pub(crate) fn note(&mut self, start: u64, end: u64) {
+        // In nearly all cases it continues the newest block.
+        if let Some(newest) = self.blocks[..self.count].first_mut()
+            && newest.1 == start
+        {
+            newest.1 = end;
+            return self.coalesce();
+        }
+        let found = self.neighbour((start, end));
         let mut block = (start, end);
         match found {
             Some(index) => {
@@ -202,6 +228,19 @@ mod tests {
         }
         assert_eq!(data.blocks(), &[(50, 55), (40, 45), (30, 35), (20, 25)]);
         assert_eq!(data.advance(10), 15);
+    }
+
+    #[test]
+    fn a_range_displaces_a_block_if_two_are_reported_and_it_continues_neither() {
+        let mut data = Reassembly::default();
+        data.insert(20, 30);
+        assert!(!data.displaces(40, 50));
+        data.insert(40, 50);
+        assert!(data.displaces(60, 70));
+        assert!(!data.displaces(30, 35) && !data.displaces(50, 55));
+        data.insert(60, 70);
+        assert!(data.displaces(30, 35), "the third block would become the first");
+        assert!(!data.displaces(50, 55));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct Receiver {
     /// Newest timestamp to echo (`ts_recent`).
     pub(crate) recent: u32,
     sack: bool,
+    /// A range that is not reported yet: the compressed acknowledgements that wait must leave before it; `None` if there is none.
+    unreported: Option<(u64, u64)>,
     /// Whether an acknowledgement must leave now.
     pub(crate) ack_due: bool,
 }
@@ -97,6 +99,7 @@ impl Receiver {
             ect_seen: false,
             recent: 0,
             sack: config.sack,
+            unreported: None,
             ack_due: false,
         }
     }
@@ -169,14 +172,36 @@ impl Receiver {
             self.fin.get_or_insert(data.start + data.len);
         }
         self.see_codepoint(data.ecn);
-        self.reassembly.insert(data.start, end);
-        self.acks.schedule();
+        self.reassembly.place(data.start, end);
+        if self.sack && self.acks.is_compressing() && self.reassembly.displaces(data.start, end) {
+            self.unreported = Some((data.start, end));
+        } else {
+            self.reassembly.note(data.start, end);
+            self.acks.schedule();
+        }
         // Without SACK the window stays: an acknowledgement with another one is no duplicate (`tcp_data_queue_ofo`).
         if self.sack && self.window.open(data.len, self.reassembly.held(), false) {
             self.acks.tell_opening();
         }
         self.window.hold(self.reassembly.reaches().saturating_sub(self.next));
-        self.judge_ack(true, rtt, now);
+        if self.unreported.is_none() {
+            self.judge_ack(true, rtt, now);
+        }
+    }
+
+    /// Whether the compressed acknowledgements must leave with the SACK blocks from before the last data, since the data's own block
+    /// displaces one that they have not reported (`tcp_sack_new_ofo_skb`).
+    #[inline]
+    pub(crate) fn must_tell_blocks(&self) -> bool {
+        self.unreported.is_some()
+    }
+
+    /// They have left. The data that displaced a block is reported by the next acknowledgement, and demands none itself.
+    pub(crate) fn on_told_blocks(&mut self) {
+        self.on_ack_sent();
+        if let Some((start, end)) = self.unreported.take() {
+            self.reassembly.note(start, end);
+        }
     }
 
     /// Takes data that continues the data in order. Returns whether other data is still missing.

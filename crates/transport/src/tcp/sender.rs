@@ -152,6 +152,8 @@ pub(crate) struct Sender {
     /// Whether nothing was sent since a predicted acknowledgement. The batch that answers it begins only when the host takes segments: an
     /// application without end is then woken.
     pub(crate) answers: bool,
+    /// Whether the application has filled the send buffer. Its last write, which finds no room, comes after the burst.
+    pub(crate) filled: bool,
     pub(crate) usage: Usage,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last reduced after an idle time.
@@ -229,6 +231,7 @@ impl Sender {
             batch: super::batch::Batch::default(),
             waits: false,
             answers: false,
+            filled: false,
             usage: Usage { stamp: now, ..Usage::default() },
             last_sent: now,
             idle_since: Time::NEVER,
@@ -256,6 +259,9 @@ impl Sender {
             sender.handshake_rtt(now, rtt);
         }
         sender.pace_from_start();
+        if sender.has_new_data() {
+            sender.check_app_limited();
+        }
         sender
     }
 

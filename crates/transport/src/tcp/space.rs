@@ -48,7 +48,11 @@ impl Sender {
     #[inline(never)]
     fn write_until_full(&mut self) {
         let full = self.una + self.buffer.capacity() + self.buffer.shared(self.merged());
-        self.written.end = self.written.end.max(full);
+        if full > self.written.end {
+            self.check_app_limited();
+            self.written.end = full;
+            self.filled = true;
+        }
     }
 
     /// Payload bytes that the buffer holds, as far as they take memory: less what neighbours that share a buffer save.
@@ -96,6 +100,48 @@ mod tests {
             "two more can be sent; after the first there is room for one"
         );
         assert!(sender(10, 1).leaves_window_open(now), "nothing more is written");
+    }
+
+    #[test]
+    fn an_application_that_waits_for_room_does_not_limit_the_sender_until_it_writes_again() {
+        // A fixed buffer of twelve segments and a window of ten.
+        let fixed = weir_base::Bytes::new(12 * 2280);
+        let config = Config {
+            mss: MSS as u16,
+            send_buffer: (fixed, fixed),
+            ..Config::new("newreno".parse().expect("it is in the registry"))
+        };
+        let endless = Written { endless: true, ..Written::default() };
+        let mut sender = Sender::new(&config, endless, Time::ZERO, 1 << 20, Some(20_000));
+        while sender.poll(Time::ZERO).is_some() {}
+        let now = Time::ZERO + weir_base::Span::from_millis(20);
+        let mut answer = |first: u64, sacked: u64| {
+            let sack = [(1 + (first + 1) * MSS, 1 + (first + 1 + sacked) * MSS)];
+            let arrival = crate::tcp::ack::Arrival {
+                ack: 1 + first * MSS,
+                seq: 0,
+                window: 1 << 20,
+                has_data: false,
+                ece: false,
+                told: None,
+                tsval: 0,
+                tsecr: 0,
+                sack: &sack[..usize::from(sacked > 0)],
+            };
+            sender.on_ack(&arrival, now);
+            sender.check_space(now);
+            while sender.poll(now).is_some() {}
+            (sender.board.in_flight(), sender.delivery.is_app_limited())
+        };
+        // Two are delivered beyond the first one, which is missing, and the other two are sent. Then nothing is left to send.
+        assert_eq!(answer(0, 2), (10, false));
+        assert_eq!(
+            answer(0, 6).1,
+            false,
+            "no room is left in the buffer, so the application has not written"
+        );
+        // All twelve are acknowledged: the application finds nothing in flight when it writes.
+        assert!(answer(12, 0).1);
     }
 
     #[test]

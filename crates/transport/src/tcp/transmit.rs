@@ -95,8 +95,7 @@ impl Sender {
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
         if self.at_rest() {
-            self.note_starvation();
-            self.waits = self.would_wait();
+            self.waits = true;
             return None;
         }
         self.poll_queues(now)
@@ -104,8 +103,7 @@ impl Sender {
 
     /// Whether [`Sender::poll`] would return nothing and change nothing.
     pub(crate) fn would_wait(&self) -> bool {
-        let nothing_is_out = self.board.out() == 0 && self.delivery.is_limited_by_application(0);
-        (nothing_is_out && self.at_rest()) || (self.is_settled() && self.is_full())
+        self.at_rest() || (self.is_settled() && self.is_full())
     }
 
     /// Whether nothing waits to be sent and the last burst is settled.
@@ -410,8 +408,8 @@ impl Sender {
             self.guard_window(now);
         }
         self.burst = 0;
-        if !is_full {
-            self.note_starvation();
+        if std::mem::take(&mut self.filled) {
+            self.check_app_limited();
         }
         self.waits = is_full && self.sends_new_data_first();
     }
@@ -428,12 +426,14 @@ impl Sender {
         self.timer_due = false;
         self.schedule_probe(false, now);
         self.burst = 0;
+        self.filled = false;
         self.waits = self.sends_new_data_first();
     }
 
-    /// Notes if there is less data than the window allows (`tcp_rate_check_app_limited`).
+    /// The application writes. Notes if there has been less data than the window allows (`tcp_rate_check_app_limited`). An application
+    /// that waits for room in the send buffer does not write, so it does not limit the sender meanwhile.
     #[inline]
-    fn note_starvation(&mut self) {
+    pub(crate) fn check_app_limited(&mut self) {
         let starved = self.written.beyond(self.next) < u64::from(self.mss);
         let in_flight = self.board.in_flight();
         if starved && in_flight < self.cwnd() && self.board.lost <= self.board.retrans {

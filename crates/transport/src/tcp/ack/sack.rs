@@ -1,6 +1,7 @@
 //! The processing of SACK blocks (RFC 2018, and RFC 2883 for duplicates) as in Linux `tcp_sacktag_write_queue`.
 
 use super::super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
+use super::super::segment::MAX_SACK;
 use super::super::sender::{Sender, micros};
 use super::{Arrival, Effects, Tally, widen};
 use weir_base::Time;
@@ -18,25 +19,30 @@ impl Sender {
     ) {
         let duplicate = self.take_dsack(arrival, prior_una, effects);
         let mut known = [(0, 0); 4];
+        let (mut parts, mut count) = ([(0, 0, false); 2 * MAX_SACK], 0);
         for (index, &(start, end)) in arrival.sack.iter().enumerate() {
             let is_duplicate = duplicate && index == 0;
             if start >= end || end > self.next || end <= self.una || (start < self.una && !is_duplicate) {
                 continue;
             }
-            if is_duplicate {
-                self.mark_range(start, end, true, effects, tally, now);
-                continue;
-            }
-            known[index.min(3)] = (start, end);
             // Most of a block was reported before: only its new ends are walked.
-            let old = self.known_blocks.iter().find(|old| old.0 < old.1 && old.0 <= end && old.1 >= start);
-            let parts = match old {
-                Some(&(old_start, old_end)) => [(start, old_start.min(end)), (old_end.max(start), end)],
-                None => [(start, end), (end, end)],
-            };
-            for (start, end) in parts.into_iter().filter(|(start, end)| start < end) {
-                self.mark_range(start, end, false, effects, tally, now);
+            let mut news = [(start, end), (end, end)];
+            if !is_duplicate {
+                known[index.min(3)] = (start, end);
+                let touches = |old: &&(u64, u64)| old.0 < old.1 && old.0 <= end && old.1 >= start;
+                if let Some(&(old_start, old_end)) = self.known_blocks.iter().find(touches) {
+                    news = [(start, old_start.min(end)), (old_end.max(start), end)];
+                }
             }
+            for (start, end) in news.into_iter().filter(|(start, end)| start < end) {
+                parts[count] = (start, end, is_duplicate);
+                count += 1;
+            }
+        }
+        // In ascending order: what is newly reported behind another new block is no sign of reordering.
+        parts[..count].sort_unstable_by_key(|part| part.0);
+        for &(start, end, is_duplicate) in &parts[..count] {
+            self.mark_range(start, end, is_duplicate, effects, tally, now);
         }
         self.known_blocks = known;
         if let Some(low) = tally.reordered.take()
@@ -123,5 +129,47 @@ impl Sender {
                 self.board.clear_retransmission(number);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::Config;
+    use crate::tcp::written::Written;
+
+    const MSS: u64 = 1000;
+    const START: Time = Time::from_nanos(1_000_000_000);
+
+    /// Whether a sender of ten segments sees reordering if acknowledgements report these blocks, in segments.
+    fn sees_reordering(acknowledgements: &[&[(u64, u64)]]) -> bool {
+        let config = Config { mss: MSS as u16, ..Config::new("newreno".parse().expect("it is registered")) };
+        let written = Written { end: 1 + 10 * MSS, ..Written::default() };
+        let mut sender = Sender::new(&config, written, START, 1 << 20, Some(20_000));
+        while sender.poll(START).is_some() {}
+        let now = START + weir_base::Span::from_millis(20);
+        for blocks in acknowledgements {
+            let sack: Vec<_> = blocks.iter().map(|&(from, to)| (1 + from * MSS, 1 + to * MSS)).collect();
+            let arrival = Arrival {
+                ack: 1,
+                seq: 0,
+                window: 1 << 20,
+                has_data: false,
+                ece: false,
+                told: None,
+                tsval: sender.clock.ticks(now),
+                tsecr: sender.clock.ticks(START),
+                sack: &sack,
+            };
+            sender.on_ack(&arrival, now);
+        }
+        sender.rack.reordering_seen
+    }
+
+    #[test]
+    fn blocks_that_are_new_in_one_acknowledgement_are_no_sign_of_reordering_but_a_lower_one_later_is() {
+        assert!(!sees_reordering(&[&[(6, 7), (3, 4), (1, 2)]]));
+        assert!(!sees_reordering(&[&[(1, 2)], &[(3, 4), (1, 2)], &[(6, 7), (3, 4), (1, 2)]]));
+        assert!(sees_reordering(&[&[(6, 7)], &[(3, 4), (6, 7)]]));
     }
 }

@@ -26,6 +26,7 @@ impl Connection {
         let data = Data { fin: false, cwr: false, ..Data::of(segment, seq, ecn) };
         self.receiver.take_in(&data, sender.rtt.srtt(), sender.rtt.rto(), now);
         sender.on_window(seq, segment.window);
+        self.report_blocks(now);
         true
     }
 
