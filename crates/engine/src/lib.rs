@@ -101,6 +101,9 @@ pub enum EngineError {
     /// try would repeat them.
     #[error("{0}")]
     Command(String),
+    /// The simulated run does not go on, or holds more than a run may hold. It is not tried again: it would do the same.
+    #[error("{0}")]
+    Endless(String),
 }
 
 /// How a run ended, beside its records.

@@ -72,6 +72,11 @@ impl EventQueue {
         self.next_time
     }
 
+    /// The time of the last event that was taken off.
+    pub fn passed(&self) -> Time {
+        self.event(self.passed).0
+    }
+
     /// All events, in no order: time and source.
     pub fn iter(&self) -> impl Iterator<Item = (Time, usize)> + '_ {
         self.keys[..self.len].iter().map(|key| self.event(*key))

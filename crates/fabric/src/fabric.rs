@@ -2,9 +2,11 @@
 
 mod counts;
 mod deferred;
+mod endless;
 mod station;
 
 pub use counts::Totals;
+pub use endless::Culprit;
 pub use station::{Net, Placed, Station, StationCounters};
 
 use crate::event::EventQueue;
@@ -13,6 +15,7 @@ use crate::route::{Hop, Hops, Routes};
 use crate::tap::Taps;
 use crate::wire::Wire;
 use crate::{config, config::Config};
+use endless::Endless;
 use station::Stations;
 use std::collections::VecDeque;
 use weir_base::{FlowId, Random, Span, Time};
@@ -65,6 +68,7 @@ pub struct Fabric<P> {
     /// Packets that have reached a host and are yet to be fetched: those whose whole route takes no time, and those that stations
     /// have sent.
     pub(crate) ready: VecDeque<Delivery<P>>,
+    endless: Endless,
     sent: u64,
     delivered: u64,
     pub(crate) corrupted: u64,
@@ -154,6 +158,7 @@ impl<P: Wire> Fabric<P> {
             around: Around::default(),
             acting: usize::MAX,
             ready: VecDeque::new(),
+            endless: Endless::default(),
             sent: 0,
             delivered: 0,
             corrupted: 0,
@@ -434,6 +439,7 @@ impl<P: Wire> Fabric<P> {
         let (before, backlog) = (link.head(), link.queue().backlog().bytes);
         let wake = link.transmit_paced(now, &mut self.around);
         let (head, drained) = (link.head(), link.has_drained(backlog));
+        let wake = wake.filter(|due| *due > now || !self.is_endless(Culprit::Link(index), now));
         self.next_event(wake.unwrap_or(Time::NEVER), 2 * index);
         if head < before {
             self.events.push(head, 2 * index + 1);

@@ -22,7 +22,7 @@ pub use config::{
     Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
-pub use fabric::{Delivery, Fabric, Net, Placed, Station, StationCounters, Totals};
+pub use fabric::{Culprit, Delivery, Fabric, Net, Placed, Station, StationCounters, Totals};
 pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};

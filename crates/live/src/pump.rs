@@ -125,7 +125,7 @@ struct Pump<'a> {
 /// Runs the fabric from the start of the clock to the end of the run.
 ///
 /// # Errors
-/// The kernel's, from waiting on the ring.
+/// The kernel's, from waiting on the ring; or a link or a station had events without end at one instant.
 pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
     let (cancel, observer) = (setup.cancel, setup.observer);
     let setup = Setup { observer: None, ..setup };
@@ -142,7 +142,10 @@ pub(crate) fn pump(setup: Setup<'_>) -> io::Result<PumpReport> {
     pump.report.peak = pump.budget.peak();
     pump.report.totals = pump.fabric.totals();
     pump.report.ring_drops += pump.ring.take_drops()?;
-    Ok(pump.report)
+    match pump.fabric.endless() {
+        Some((culprit, at)) => Err(io::Error::other(format!("{culprit} did not end what it did at {at:?}"))),
+        None => Ok(pump.report),
+    }
 }
 
 /// Whether a group's TCP is to send ECT(1).

@@ -43,9 +43,15 @@ pub(crate) struct FlowAddress {
 pub(crate) struct Pool {
     segments: Vec<SimPacket>,
     datagrams: Vec<SimPacket>,
+    made: u64,
 }
 
 impl Pool {
+    /// How many packets were made, since there was none to reuse.
+    pub(crate) fn made(&self) -> u64 {
+        self.made
+    }
+
     /// A packet whose body is to be overwritten; it still holds the body of an earlier packet.
     #[inline]
     pub(crate) fn take(&mut self, datagrams: bool, fabric: &mut Fabric<SimPacket>) -> SimPacket {
@@ -60,7 +66,10 @@ impl Pool {
             self.take_back(packet);
         }
         let packets = if datagrams { &mut self.datagrams } else { &mut self.segments };
-        packets.pop().unwrap_or_else(SimPacket::new)
+        packets.pop().unwrap_or_else(|| {
+            self.made += 1;
+            SimPacket::new()
+        })
     }
 
     /// Keeps a packet for reuse.

@@ -4,12 +4,14 @@
 //! first. A host's timer is pushed again only when its deadline moves to an earlier time; one that fires early reads the deadline
 //! and is pushed again.
 
+mod bounds;
 mod sampling;
 mod shared;
 mod turn;
 
 use crate::flow::{APPLICATION, Ends, Flow, Outlet, TIMERS};
 use crate::packet::{Pool, SimPacket};
+use bounds::{Bounds, MOST_IN_ONE_TURN};
 use std::ops::Range;
 use turn::{News, Turn, transmit, turn};
 use weir_base::{FlowId, Packet, Time};
@@ -22,8 +24,8 @@ use weir_record::Recorder;
 use weir_transport::Endpoint;
 use weir_workload::{Application, End, Notice};
 
-/// After this many events (some milliseconds), and at each sample, the run reports its progress and checks whether it is
-/// cancelled.
+/// After this many events (some milliseconds) the run checks its bounds. Then, and at each sample, it reports its progress and checks
+/// whether it is cancelled.
 const EVENTS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 const SENDER: usize = End::Sender as usize;
@@ -42,6 +44,11 @@ pub(crate) struct World<'a> {
     /// Indices in `driven` of the applications that log messages.
     with_log: Vec<usize>,
     timers: EventQueue,
+    bounds: Bounds,
+    /// What an end has done without an end: the run fails with it.
+    endless: Option<String>,
+    /// Events until the loop looks again.
+    before_look: u32,
 }
 
 /// An application, and the flows that it drives.
@@ -100,6 +107,9 @@ impl<'a> World<'a> {
             flows,
             driven,
             shared,
+            bounds: Bounds::default(),
+            endless: None,
+            before_look: EVENTS_BETWEEN_LOOKS,
         };
         (0..world.driven.len()).for_each(|application| world.learn_cares(application));
         world
@@ -130,12 +140,12 @@ impl<'a> World<'a> {
             let cancelled = watch.cancel.load(std::sync::atomic::Ordering::Relaxed);
             if cancelled { Err(EngineError::Cancelled) } else { Ok(()) }
         };
-        let mut before_look = EVENTS_BETWEEN_LOOKS;
         loop {
             let next = self.timers.next_time();
-            before_look -= 1;
-            if before_look == 0 {
-                before_look = EVENTS_BETWEEN_LOOKS;
+            self.before_look -= 1;
+            if self.before_look == 0 {
+                self.before_look = EVENTS_BETWEEN_LOOKS;
+                self.check_bounds()?;
                 look(next)?;
             }
             // A packet that finds its card idle leaves it at once: its sender is told before the fabric goes on.
@@ -352,6 +362,7 @@ impl<'a> World<'a> {
             News::Nothing => {}
             News::Finished => return self.ended(number, now),
             News::Counts => self.tell_events(number, now),
+            News::Endless => return self.sends_without_end(number, end, now),
         }
         if self.flows[number].random_arrivals {
             self.give_back(number, now);
@@ -369,8 +380,11 @@ impl<'a> World<'a> {
             application.on_end(flow, End::Receiver, true, now, &mut Ends(&mut self.flows[all]), tell)
         };
         self.learn_cares(self.flows[number].application as usize);
-        if closes && let Some((endpoint, outlet)) = self.flows[number].end_and_outlet(End::Receiver) {
-            transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now);
+        if closes
+            && let Some((endpoint, outlet)) = self.flows[number].end_and_outlet(End::Receiver)
+            && !transmit(endpoint, outlet, &mut self.pool, &mut self.fabric, now)
+        {
+            return self.sends_without_end(number, End::Receiver, now);
         }
         if self.flows[number].random_arrivals {
             self.give_back(number, now);
@@ -396,7 +410,7 @@ impl<'a> World<'a> {
         let Outlet { address, datagrams, .. } = flow.outlet(End::Sender);
         let (from, to) = (usize::from(address.from), usize::from(address.to));
         let mtu = self.run.mtu(number).get() as u32;
-        loop {
+        for _ in 0..MOST_IN_ONE_TURN {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
             let Card { refuses, small_queues, .. } = in_card.card;
             in_card.held = small_queues && in_card.waiting >= endpoint.small_queue();
@@ -416,6 +430,7 @@ impl<'a> World<'a> {
             in_card.waiting += u64::from(packet.wire_length());
             self.fabric.inject_exact(from, packet, now);
         }
+        self.sends_without_end(number, End::Sender, now);
     }
 
     /// A packet has left a host's card: a sender that waited for it may go on.

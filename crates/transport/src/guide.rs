@@ -180,9 +180,11 @@ impl Guide {
         scheme::send_buffer(by, rtt).max(Bytes::new(LEAST_BUFFER * u64::from(packet)))
     }
 
-    /// When [`Guide::on_timer`] is due.
-    pub(crate) fn next_timer(&self) -> Time {
-        self.reports.as_ref().map_or(Time::NEVER, |c| c.starves.min(c.refresh))
+    /// When [`Guide::on_timer`] or, on an open connection, [`Guide::refresh`] is due. The time without a report counts from the first packet
+    /// on, a handshake's included: a handshake may take longer than the time after which the rate is halved.
+    pub(crate) fn next_timer(&self, open: bool) -> Time {
+        let Some(Reports { starves, refresh, .. }) = self.reports else { return Time::NEVER };
+        if open { starves.min(refresh) } else { starves }
     }
 
     /// Halves the rate if no report has come for too long.

@@ -111,7 +111,9 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Cancelled => Failure::interrupted("interrupted"),
             EngineError::Unable { what, help } => Failure::bad_input(what, help),
-            EngineError::Failed(message) | EngineError::Command(message) => Failure::failed(message),
+            EngineError::Failed(message) | EngineError::Command(message) | EngineError::Endless(message) => {
+                Failure::failed(message)
+            }
         }
     }
 }

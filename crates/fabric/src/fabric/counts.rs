@@ -78,6 +78,16 @@ impl<P: Wire> Fabric<P> {
         &mut self.taps.group_rtts[group]
     }
 
+    /// When the last event was.
+    pub fn passed(&self) -> Time {
+        self.events.passed()
+    }
+
+    /// The link that holds most packets, and how many; `None` without links.
+    pub fn fullest_link(&self) -> Option<(usize, u64)> {
+        self.links.iter().map(Link::inside).enumerate().max_by_key(|(_, inside)| *inside)
+    }
+
     /// What became of all packets of the run.
     pub fn totals(&self) -> Totals {
         let waiting: u64 = self.edges.iter().map(|edge| edge.waiting.len() as u64).sum();

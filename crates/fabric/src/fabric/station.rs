@@ -4,7 +4,7 @@
 //!
 //! A node without a station costs nothing: the tables of [`crate::route`] say where a packet stops.
 
-use super::{Delivery, Fabric};
+use super::{Culprit, Delivery, Fabric};
 use crate::event::EventQueue;
 use crate::link::Link;
 use crate::wire::Wire;
@@ -163,6 +163,9 @@ impl<P: Wire> Fabric<P> {
         while !self.stations.calling
             && let Some((number, from, packet)) = self.stations.visits.pop_front()
         {
+            if self.is_endless(Culprit::Station(number), now) {
+                return self.stations.visits.clear();
+            }
             self.receive(number, from, packet, now);
         }
     }
@@ -199,7 +202,11 @@ impl<P: Wire> Fabric<P> {
         self.stations.calling = true;
         act(&mut *station, &mut Net { fabric: self, number, now });
         self.stations.calling = false;
+        let due = station.next_timer();
         self.stations.seats[number].station = Some(station);
+        if due <= now && self.is_endless(Culprit::Station(number), now) {
+            return;
+        }
         let source = self.station_source(number);
         self.stations.arm(number, source, &mut self.events);
     }

@@ -250,3 +250,24 @@ fn packets_still_stop_at_a_station_after_a_change_of_the_network() {
     while fabric.advance(Time::NEVER).is_some() {}
     assert_eq!((fabric.station(0).packets, fabric.totals().delivered), (3, 3));
 }
+
+/// A station whose timer is due again at once after its first packet.
+#[derive(Debug)]
+struct Restless(Time);
+
+impl Station<Datagram> for Restless {
+    fn packet(&mut self, packet: Datagram, _: Option<usize>, net: &mut Net<'_, Datagram>) {
+        self.0 = net.now();
+        net.forward(packet);
+    }
+    fn next_timer(&self) -> Time {
+        self.0
+    }
+}
+
+#[test]
+fn a_station_that_has_no_end_at_one_instant_is_stopped_and_named() {
+    let (seen, fabric) = burst_past(&two_hops(|_| {}), vec![at(1, Restless(Time::NEVER))], 3);
+    assert_eq!(seen.len(), 3);
+    assert!(matches!(fabric.endless(), Some((Culprit::Station(0), _))), "{:?}", fabric.endless());
+}

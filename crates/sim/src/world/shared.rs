@@ -1,6 +1,7 @@
 //! Connections that several flows share.
 
 use super::World;
+use super::bounds::MOST_IN_ONE_TURN;
 use super::turn::transmit_one;
 use weir_base::Time;
 use weir_workload::End;
@@ -29,7 +30,13 @@ impl World<'_> {
                 self.ask(*number, end, now);
             }
         }
-        while sharing.iter().any(|number| self.transmit_one(*number, end, now)) {}
+        let mut more = MOST_IN_ONE_TURN;
+        while more > 0 && sharing.iter().any(|number| self.transmit_one(*number, end, now)) {
+            more -= 1;
+        }
+        if more == 0 {
+            return self.sends_without_end(sharing[0], end, now);
+        }
         for number in &sharing {
             self.flush_one(*number, end, now);
         }

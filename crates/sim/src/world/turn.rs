@@ -1,5 +1,6 @@
 //! The turn of one end of a connection: it sends its packets, and reports events to the driver.
 
+use super::bounds::MOST_IN_ONE_TURN;
 use crate::flow::Outlet;
 use crate::packet::{Pool, SimPacket};
 use weir_base::Time;
@@ -21,6 +22,8 @@ pub(super) enum News {
     Finished,
     /// At a sending end: the counts of its events have changed.
     Counts,
+    /// It has sent too many packets at one instant, and has more.
+    Endless,
 }
 
 /// Sends the packets that an end has to send.
@@ -36,8 +39,9 @@ pub(super) fn turn<E: Endpoint>(
 ) -> Turn {
     if let Some(outlet) = outlet
         && !endpoint.is_quiet()
+        && !transmit(endpoint, outlet, pool, fabric, now)
     {
-        transmit(endpoint, outlet, pool, fabric, now);
+        return Turn { due: Time::NEVER, news: News::Endless };
     }
     let news = match end {
         End::Sender if endpoint.counts() != *told => News::Counts,
@@ -48,7 +52,7 @@ pub(super) fn turn<E: Endpoint>(
     Turn { due: endpoint.next_timer(), news }
 }
 
-/// Hands every packet that an end wants to send to the fabric.
+/// Hands every packet that an end wants to send to the fabric. Returns `false` if they have no end.
 #[inline(always)]
 pub(super) fn transmit<E: Endpoint>(
     endpoint: &mut E,
@@ -56,12 +60,15 @@ pub(super) fn transmit<E: Endpoint>(
     pool: &mut Pool,
     fabric: &mut Fabric<SimPacket>,
     now: Time,
-) {
+) -> bool {
+    let mut more = MOST_IN_ONE_TURN;
     while transmit_one(endpoint, outlet, pool, fabric, now) {
-        if endpoint.is_quiet() {
-            return;
+        more -= 1;
+        if endpoint.is_quiet() || more == 0 {
+            return more > 0;
         }
     }
+    true
 }
 
 /// Hands the next packet to the fabric; returns whether there was one. A function of its own: compiled into the loop of [`transmit`], it

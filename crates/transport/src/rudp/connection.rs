@@ -221,7 +221,7 @@ impl Endpoint for Connection {
     fn next_timer(&self) -> Time {
         let waits = self.state == State::Open && self.sender.has_more();
         let paced = if waits { self.pacer.due(self.guide.rate()) } else { Time::NEVER };
-        let guide = if self.state == State::Open { self.guide.next_timer() } else { Time::NEVER };
+        let guide = self.guide.next_timer(self.state == State::Open);
         self.syn.min(paced).min(guide).min(self.sender.next_timer())
     }
 

@@ -328,9 +328,14 @@ impl Connection {
         opens.for_each(|flight| flight.open_to(window));
     }
 
+    /// Whether packets may leave that are no probes of an outage: only then is a timer of use whose packet waits for its turn.
+    fn is_sending(&self) -> bool {
+        self.state == State::Open && !self.outage.is_on()
+    }
+
     /// When the search for the largest packet has something to do; never while all data is acknowledged.
     fn searches_at(&self) -> Time {
-        let mtu = self.mtu.as_ref().filter(|_| self.state == State::Open && !self.outage.is_on());
+        let mtu = self.mtu.as_ref().filter(|_| self.is_sending());
         mtu.filter(|_| !self.is_at_rest()).map_or(Time::NEVER, PathMtu::next_timer)
     }
 
@@ -415,7 +420,7 @@ impl Connection {
 
     /// When the next keepalive packet is due.
     fn asks_at(&self) -> Time {
-        match self.keepalive.filter(|_| self.state == State::Open && !self.outage.is_on()) {
+        match self.keepalive.filter(|_| self.is_sending()) {
             Some(keepalive) => self.last_heard.max(self.asked) + keepalive,
             None => Time::NEVER,
         }

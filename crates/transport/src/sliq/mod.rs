@@ -49,8 +49,13 @@ use weir_base::{Bytes, Random, Span};
 
 /// A connection ends when nothing was heard from the peer for this long. The study has no such timeout.
 const IDLE: Span = Span::from_secs(300);
+/// The shortest time between keepalive packets: probes of a silent peer are no more frequent (the GNAT software).
+const LEAST_KEEPALIVE: Span = outage::LEAST_GAP;
 /// The lowest priority (the GNAT software).
 const LOWEST_PRIORITY: u8 = 7;
+
+/// The longest deadline of a stream.
+pub const LONGEST_DEADLINE: Span = due::LONGEST;
 
 /// Maximum number of streams of a connection (the GNAT software).
 pub const MOST_STREAMS: usize = 32;
@@ -72,7 +77,8 @@ pub struct Parameters {
     /// Name of the connection that the flow's stream belongs to. Flows with the same name, between the same hosts, are streams of one
     /// connection.
     pub connection: Option<String>,
-    /// A keepalive packet is sent after this time without a packet from the peer; by default, never.
+    /// A keepalive packet is sent after this time without a packet from the peer, 20 ms or more; by default, never.
+    #[serde(deserialize_with = "keepalive")]
     pub keepalive: Option<Span>,
     /// The connection ends after this time without a packet from the peer, if all data is acknowledged.
     pub idle: Span,
@@ -132,7 +138,7 @@ impl Default for Parameters {
 pub struct StreamParameters {
     /// How losses are repaired.
     pub delivery: DeliveryName,
-    /// With `arq-fec`: the time within which a packet is to be delivered, from when it is written; at most 60 s.
+    /// With `arq-fec`: the time within which a packet is to be delivered, from when it is written; above 0, at most 60 s.
     pub deadline: Option<Span>,
     /// With `arq-fec`: the share of packets to be delivered within the deadline, 0.5 to 0.9999.
     #[serde(deserialize_with = "target")]
@@ -234,6 +240,16 @@ fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> 
     }
 }
 
+fn keepalive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
+    let keepalive = Option::<Span>::deserialize(deserializer)?;
+    match keepalive.filter(|keepalive| *keepalive < LEAST_KEEPALIVE) {
+        None => Ok(keepalive),
+        Some(short) => Err(D::Error::custom(format!(
+            "a keepalive each {short} is out of range; write {LEAST_KEEPALIVE} or more, or leave it out"
+        ))),
+    }
+}
+
 /// Reads a stream's parameters. A deadline without `arq-fec`, and `arq-fec` without a deadline, are errors.
 fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters, D::Error> {
     let stream = StreamParameters::deserialize(deserializer)?;
@@ -241,10 +257,11 @@ fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters
         (DeliveryName::ArqFec, None) => {
             Err(D::Error::custom("`arq-fec` needs a deadline: write deadline = \"50 ms\""))
         }
-        (DeliveryName::ArqFec, Some(deadline)) if deadline > due::LONGEST => Err(D::Error::custom(format!(
-            "a deadline of {deadline} is out of range; write up to {}",
-            due::LONGEST
-        ))),
+        (DeliveryName::ArqFec, Some(deadline)) if deadline.is_zero() || deadline > LONGEST_DEADLINE => {
+            Err(D::Error::custom(format!(
+                "a deadline of {deadline} is out of range; write more than 0 s, up to {LONGEST_DEADLINE}"
+            )))
+        }
         (DeliveryName::ArqFec, Some(_)) | (_, None) => Ok(stream),
         (_, Some(_)) => Err(D::Error::custom("a deadline has no effect without delivery = \"arq-fec\"")),
     }
@@ -312,7 +329,7 @@ mod tests {
     use crate::Config;
 
     #[test]
-    fn arq_fec_and_a_deadline_require_each_other() {
+    fn parameters_without_effect_and_out_of_range_are_refused() {
         let read = |text: &str| serde_json::from_str::<Config>(text).map_err(|error| error.to_string());
         assert!(
             read(r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "50 ms" } }"#).is_ok()
@@ -320,12 +337,15 @@ mod tests {
         for (text, told) in [
             (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
             (r#"{ "kind": "sliq", "stream": { "deadline": "50 ms" } }"#, "has no effect without"),
+            (r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "61 s" } }"#, "up to 60 s"),
             (
-                r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "61 s" } }"#,
-                "write up to 60 s",
+                r#"{ "kind": "sliq", "stream": { "delivery": "arq-fec", "deadline": "0 s" } }"#,
+                "write more than 0 s",
             ),
             (r#"{ "kind": "sliq", "stream": { "priority": 8 } }"#, "8 is out of range; write 0 to 7"),
             (r#"{ "kind": "sliq", "stream": { "target": 1.0 } }"#, "1 is out of range; write 0.5 to 0.9999"),
+            (r#"{ "kind": "sliq", "keepalive": "0 s" }"#, "write 20 ms or more"),
+            (r#"{ "kind": "sliq", "keepalive": "1 ns" }"#, "write 20 ms or more"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(told), "{error}");

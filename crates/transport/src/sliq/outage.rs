@@ -4,7 +4,7 @@
 use weir_base::{Span, Time};
 
 /// Minimum time between probes. Otherwise a probe leaves every two smoothed RTTs.
-const LEAST_GAP: Span = Span::from_millis(20);
+pub(super) const LEAST_GAP: Span = Span::from_millis(20);
 /// After this time in an outage, probes are less frequent.
 const LONG: Span = Span::from_secs(60);
 /// The factor by which their gap grows.

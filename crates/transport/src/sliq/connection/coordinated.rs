@@ -103,10 +103,11 @@ impl Connection {
         Some(length)
     }
 
-    /// When [`Connection::on_report_timer`] is due.
+    /// When [`Connection::on_report_timer`] or [`Connection::ask_point`] is due.
     pub(super) fn reports_at(&self) -> Time {
-        let coordinated = self.coordinated.as_ref().filter(|_| self.state == State::Open);
-        coordinated.map_or(Time::NEVER, |coordinated| coordinated.guide.next_timer())
+        let coordinated = self.coordinated.as_ref().filter(|_| self.state != State::Over);
+        let open = self.state == State::Open;
+        coordinated.map_or(Time::NEVER, |coordinated| coordinated.guide.next_timer(open))
     }
 
     /// Halves the rate if no report has come for too long.

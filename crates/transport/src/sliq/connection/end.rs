@@ -140,7 +140,7 @@ impl Endpoint for Connection {
         let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
-        let train = self.train.as_ref().map_or(Time::NEVER, Train::due);
+        let train = self.train.as_ref().filter(|_| self.is_sending()).map_or(Time::NEVER, Train::due);
         let reports = self.reports_at();
         [
             self.opening.due(),
