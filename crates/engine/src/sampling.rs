@@ -24,7 +24,7 @@ pub struct HostCounts {
 pub struct Sampler {
     /// Links with records of their own.
     links: Vec<usize>,
-    /// For each flow, its hosts' counts at the end of the last period.
+    /// For each flow, what was recorded of its hosts' counts until the end of the last period.
     flows: Vec<HostCounts>,
     groups: usize,
     stations: usize,
@@ -40,6 +40,10 @@ impl Sampler {
 
     /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
     /// most periods. `counts` returns what the hosts of a flow have counted so far.
+    ///
+    /// A transport counts a retransmission when it hands the packet over; the tap counts packets as they leave the host, after its
+    /// jitter. So that the two counts are of the same packets, a period has no more retransmissions than packets that left in it; the
+    /// rest are recorded when packets leave.
     pub fn sample<P: Wire>(
         &mut self,
         fabric: &mut Fabric<P>,
@@ -51,14 +55,17 @@ impl Sampler {
         for &link in &self.links {
             sample_link(fabric, link, now, recorder);
         }
-        for (flow, before) in self.flows.iter_mut().enumerate() {
+        for (flow, recorded) in self.flows.iter_mut().enumerate() {
             let counts = counts(flow);
-            let last = std::mem::replace(before, counts);
             let counted = fabric.take_flow(flow);
-            if counted.is_some() || counts != last {
+            let read_bytes = counts.read_bytes - recorded.read_bytes;
+            if counted.is_some() || read_bytes > 0 {
                 let mut counters = counted.unwrap_or_default();
-                counters.retransmitted += counts.retransmitted - last.retransmitted;
-                let read_bytes = counts.read_bytes - last.read_bytes;
+                let left = counters.sent_packets - counters.retransmitted;
+                let retransmitted = (counts.retransmitted - recorded.retransmitted).min(left);
+                counters.retransmitted += retransmitted;
+                recorded.retransmitted += retransmitted;
+                recorded.read_bytes = counts.read_bytes;
                 recorder.flow(&FlowSample { at: now, flow: flow as u32, counters, read_bytes });
             }
         }

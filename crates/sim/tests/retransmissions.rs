@@ -4,7 +4,11 @@
 mod simulate;
 
 use simulate::{number, simulate};
-use weir_record::{RunSummary, Value};
+use std::sync::atomic::AtomicBool;
+use weir_engine::{Engine, Watch};
+use weir_plan::Lab;
+use weir_record::{Records, RunSummary, Value};
+use weir_sim::Simulator;
 
 /// A path of 10 Mbit/s on which three packets in a row are dropped in the middle of a stream, and this traffic.
 fn with_three_drops(traffic: &str) -> RunSummary {
@@ -77,4 +81,28 @@ fn those_of_flows_whose_connections_are_gone_are_kept() {
          workload = { kind = \"web\", load = \"1 Mbit/s\", size = { shape = 1.2, mean = \"30 kB\", cap = \"100 kB\" } }\n",
     );
     assert_eq!(retransmissions(&run, "web"), Value::Count(3));
+}
+
+/// Packets wait for their host's jitter before they leave, up to five periods.
+#[test]
+fn no_more_retransmissions_are_counted_than_packets_that_left() {
+    for transport in ["{ kind = 'sliq' }", "{ kind = 'rudp', application = 1, rate = '1 Mbit/s' }"] {
+        for seed in 1..6 {
+            let lab = format!(
+                "format = 1\n[run]\nseed = {seed}\nduration = '6 s'\nsample = '10 ms'\nhost_jitter = '50 ms'\n\
+                 [dumbbell]\nrate = '1 Mbit/s'\nrtt = '40 ms'\nloss = '40 %'\n[traffic.a]\ntransport = {transport}\n"
+            );
+            let run = Lab::from_str(&lab, "jitter.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
+            let mut records = Records::default();
+            let watch =
+                Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None };
+            Simulator.run(&run, &mut records, &watch).unwrap();
+            let resent: u64 = records.flows.iter().map(|sample| sample.retransmitted).sum();
+            assert!(resent > 5, "{transport}: {resent}");
+            assert!(
+                records.flows.iter().all(|sample| sample.retransmitted <= sample.sent_packets),
+                "{transport}"
+            );
+        }
+    }
 }

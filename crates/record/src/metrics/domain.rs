@@ -90,6 +90,13 @@ impl View<'_> {
         let flows = Flows::new(self, members, level);
         let (from, to) = flows.life()?;
         let begun = flows.each().map(|flow| flow.started).min()?;
+        let sum = self.together(members, level)?;
+        Some(sum * (to.since(begun).as_secs_f64() / to.since(from).as_secs_f64()))
+    }
+
+    /// The rate at which the paths of these flows carry packets at most, in Mbit/s: for each group that of its slowest link. `None` if a
+    /// path has no known rate, or if packets may arrive twice.
+    pub(super) fn together(&self, members: &[usize], level: super::Level) -> Option<f64> {
         let (mut last, mut sum) = (None, 0.0);
         for &flow in members {
             let group = self.info.flows[flow].group;
@@ -99,6 +106,6 @@ impl View<'_> {
                 sum += most.filter(|_| !way.duplicates)?.mbit_per_sec();
             }
         }
-        Some(sum * (to.since(begun).as_secs_f64() / to.since(from).as_secs_f64()))
+        Some(sum)
     }
 }

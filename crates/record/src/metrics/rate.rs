@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
-use super::{Domain, Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Formula, Level, Metric, View};
 use crate::bound::Bound;
 use crate::types::FlowSample;
 use weir_base::{Span, Time};
@@ -40,12 +40,13 @@ impl<'a> Flows<'a> {
         let (from, to) = self.life()?;
         let last = self.each().filter_map(|flow| flow.last_data).max().unwrap_or_default();
         let to = to.max(last.min(self.view.window.to));
-        mbps(self.sum(|s| s.received_bytes), to.since(from))
+        self.view.rate(self.members, self.level, self.sum(|s| s.received_bytes), (from, to))
     }
 
     /// Goodputs of the flows that were active, in Mbit/s.
     fn goodputs(&self) -> impl Iterator<Item = f64> + use<'a> {
-        self.each().filter_map(goodput)
+        let view = self.view;
+        self.members.iter().filter_map(move |flow| view.goodput(*flow))
     }
 
     /// Goodputs of the active flows that compete with each other, in Mbit/s: for the whole run, those whose data crosses its
@@ -59,7 +60,7 @@ impl<'a> Flows<'a> {
             let probes = view.info.groups.get(group as usize).is_some_and(|group| group.probes);
             level != Level::Run || !probes && (groups.is_empty() || groups.contains(&group))
         };
-        self.members.iter().copied().filter(competes).filter_map(move |flow| goodput(&view.flows[flow]))
+        self.members.iter().copied().filter(competes).filter_map(move |flow| view.goodput(flow))
     }
 
     fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -69,7 +70,8 @@ impl<'a> Flows<'a> {
 
     /// Goodput of all flows together over their active time, in Mbit/s.
     fn goodput(&self) -> Option<f64> {
-        self.active().filter(|_| self.read()).and_then(|span| mbps(self.sum(|s| s.read_bytes), span))
+        let life = self.life().filter(|_| self.read())?;
+        self.view.rate(self.members, self.level, self.sum(|s| s.read_bytes), life)
     }
 
     /// Index of the flows' group.
@@ -103,10 +105,24 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// Goodput of a flow over its active time, in Mbit/s.
-fn goodput(flow: &FlowView) -> Option<f64> {
-    let (from, to) = flow.active.filter(|_| flow.reads)?;
-    mbps(flow.sum.read_bytes, to.since(from))
+impl View<'_> {
+    /// Goodput of a flow over its active time, in Mbit/s.
+    fn goodput(&self, number: usize) -> Option<f64> {
+        let flow = &self.flows[number];
+        let active = flow.active.filter(|_| flow.reads)?;
+        self.rate(&[number], Level::Flow, flow.sum.read_bytes, active)
+    }
+
+    /// The rate at which flows received `bytes` in the window, from one time to another, in Mbit/s. `None` if they began before the
+    /// window and ended in it, and the path cannot carry so much in that time: the rest had left before the window, and the quotient
+    /// is no rate of the path.
+    fn rate(&self, members: &[usize], level: Level, bytes: u64, (from, to): (Time, Time)) -> Option<f64> {
+        let rate = mbps(bytes, to.since(from))?;
+        let began = || members.iter().any(|flow| self.flows[*flow].started < self.window.from);
+        let is_cut = from == self.window.from && to < self.window.to && began();
+        let too_short = is_cut && self.together(members, level).is_some_and(|most| rate > most);
+        (!too_short).then_some(rate)
+    }
 }
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
@@ -117,7 +133,7 @@ pub(super) const GOODPUT: Metric = Metric {
     title: "Goodput",
     unit: "Mbit/s",
     of: FLOWS,
-    definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later.",
+    definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before.",
     source: "RFC 7928, section 2.5 (goodput); counted where applications read",
     bound: None,
     domain: Domain::Carried,
@@ -188,7 +204,7 @@ pub(super) const THROUGHPUT: Metric = Metric {
     title: "Throughput",
     unit: "Mbit/s",
     of: FLOWS,
-    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput, or until the last data packet if it arrived later.",
+    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput, or until the last data packet if it arrived later. Undefined where that time is as short as goodput's may not be.",
     source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
     bound: None,
     domain: Domain::Carried,

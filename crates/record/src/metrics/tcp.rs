@@ -188,7 +188,7 @@ pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
     title: "Retransmitted share",
     unit: "%",
     of: FLOWS,
-    definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left.",
+    definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left. A packet that is handed over and has not left its host counts when it leaves.",
     source: RETRANSMITTED,
     bound: None,
     domain: Domain::Percent,

@@ -102,7 +102,13 @@ impl Endpoint for Handle {
         if self.is_first() { self.connection().counts() } else { Counts::default() }
     }
     fn retransmitted(&self) -> Option<u64> {
-        Some(self.connection().inner().retransmitted_of(self.stream))
+        let mut connection = self.connection();
+        match connection.inner().is_coordinated() {
+            // All packets are the first flow's ([`Handle::transmit`]), and so are those that were retransmitted.
+            true if self.is_first() => connection.retransmitted(),
+            true => Some(0),
+            false => Some(connection.inner().retransmitted_of(self.stream)),
+        }
     }
     fn sample(&self) -> Option<Sample> {
         if self.is_first() { self.connection().sample() } else { None }
