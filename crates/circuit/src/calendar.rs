@@ -171,7 +171,10 @@ impl Calendar {
     pub fn peak(&self, device: &str, from: Utc, until: Utc) -> (Utc, u64) {
         let Some(levels) = self.levels.get(device) else { return (from, 0) };
         let at_start = levels.range(..=from).next_back().map_or(0, |(_, level)| *level);
-        let later = levels.range((Excluded(from), Excluded(until.max(from.after(Span::from_secs(1))))));
+        if until <= from {
+            return (from, at_start);
+        }
+        let later = levels.range((Excluded(from), Excluded(until)));
         later.fold((from, at_start), |most, (at, level)| if *level > most.1 { (*at, *level) } else { most })
     }
 

@@ -29,9 +29,14 @@ impl Utc {
     pub fn as_secs(self) -> u64 {
         self.0
     }
-    /// The instant `span` later; fractions of a second are cut off.
-    pub fn after(self, span: Span) -> Utc {
-        Utc::from_secs(self.0.saturating_add(span.as_millis() / 1000))
+    /// The instant `span` later; fractions of a second are cut off. `None` beyond the end of 9999.
+    pub fn after(self, span: Span) -> Option<Utc> {
+        let secs = self.0.checked_add(span.as_millis() / 1000)?;
+        (secs <= LAST).then_some(Utc(secs))
+    }
+    /// The end of the year 9999, which no instant is after.
+    pub fn last() -> Utc {
+        Utc(LAST)
     }
     /// The time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Utc) -> Span {
@@ -84,7 +89,14 @@ mod tests {
             assert_eq!((utc.as_secs(), utc.to_string()), (secs, text.to_owned()));
         }
         let short: Utc = "2024-02-29 12:30Z".parse().unwrap();
-        assert_eq!(short.after(Span::from_secs(15)), "2024-02-29T12:30:15Z".parse().unwrap());
+        assert_eq!(short.after(Span::from_secs(15)), "2024-02-29T12:30:15Z".parse().ok());
+    }
+
+    #[test]
+    fn no_instant_is_after_the_year_9999() {
+        let eve: Utc = "9999-12-31T23:00Z".parse().unwrap();
+        assert_eq!(eve.after(Span::from_secs(3599)), Some(Utc::last()));
+        assert_eq!(eve.after(Span::from_secs(3600)), None);
     }
 
     #[test]

@@ -146,7 +146,14 @@ fn asked(args: &Asked, now: Utc) -> Result<(Circuit, Card), Failure> {
     let card =
         Card { rate: card_rate(&args.device, args.card)?, background: args.background.unwrap_or_default() };
     let from = args.from.unwrap_or(now);
-    let until = args.until.or_else(|| args.lasts.map(|lasts| from.after(lasts))).unwrap_or(from);
+    let until = match (args.until, args.lasts) {
+        (Some(until), _) => until,
+        (None, Some(lasts)) => from.after(lasts).ok_or_else(|| {
+            let message = format!("from {from}, {lasts} end after the year 9999");
+            Failure::bad_input(message, format!("write --for {} or less", Utc::last().since(from)))
+        })?,
+        (None, None) => from,
+    };
     let circuit = Circuit {
         device: args.device.clone(),
         destination: args.to,

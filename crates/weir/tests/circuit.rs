@@ -121,6 +121,11 @@ fn impossible_reservations_are_refused_and_leave_no_file() {
     assert!(!store.exists());
     let empty = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2100-01-01T10:00Z --for 0s"));
     assert!(empty.contains("must end after it begins"), "{empty}");
+    let endless = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 9999-12-31T23:00Z --for 2h"));
+    assert!(
+        endless.contains("end after the year 9999") && endless.contains("--for 3599 s or less"),
+        "{endless}"
+    );
     let past = refusal(&reserve(&store, "--to ::1 --rate 1gbit --from 2020-01-01T10:00Z --for 1h"));
     assert!(past.contains("would end at 2020-01-01T11:00:00Z"), "{past}");
 }

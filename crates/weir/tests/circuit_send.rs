@@ -185,6 +185,15 @@ fn impossible_transfers_are_refused_with_an_explanation() {
     std::os::unix::fs::symlink(place.path("outside"), place.path("in/link.weir-part")).unwrap();
     assert_eq!(place.send(&[&place.file("link", b"x")], &serving.at, &[]).status.code(), Some(1));
     assert!(!place.path("outside").exists());
+    fs::write(place.path("kept"), b"kept").unwrap();
+    fs::hard_link(place.path("kept"), place.path("in/second.weir-part")).unwrap();
+    let output = place.send(&[&place.file("second", b"other")], &serving.at, &[]);
+    assert!(
+        output.status.code() == Some(1) && text(&output.stderr).contains("remove the link"),
+        "{output:?}"
+    );
+    assert_eq!(fs::read(place.path("kept")).unwrap(), b"kept");
+    fs::remove_file(place.path("in/second.weir-part")).unwrap();
 
     let refusal = |files: &[&Path], to: &str, more: &[&str]| {
         let output = place.send(files, to, more);

@@ -173,6 +173,15 @@ fn impossible_transfers_are_refused_with_an_explanation() {
     std::os::unix::fs::symlink(place.path("outside"), place.path("in/link.weir-part")).unwrap();
     assert_eq!(place.send(&[&place.file("link", b"x")], &receiver.at, &[]).status.code(), Some(1));
     assert!(!place.path("outside").exists());
+    fs::write(place.path("kept"), b"kept").unwrap();
+    fs::hard_link(place.path("kept"), place.path("in/second.weir-part")).unwrap();
+    let output = place.send(&[&place.file("second", b"other")], &receiver.at, &[]);
+    assert!(
+        output.status.code() == Some(1) && text(&output.stderr).contains("remove the link"),
+        "{output:?}"
+    );
+    assert_eq!(fs::read(place.path("kept")).unwrap(), b"kept");
+    fs::remove_file(place.path("in/second.weir-part")).unwrap();
 
     let refusal = |files: &[&Path], to: &str, more: &[&str]| {
         let output = place.send(files, to, more);
@@ -218,6 +227,35 @@ fn bytes_of_many_connections_are_counted() {
     assert!(perf.status.success(), "{}", text(&perf.stderr));
     let told: Value = serde_json::from_slice(&perf.stdout).unwrap();
     assert_eq!((&told["received_bytes"], &told["connections"]), (&2_000_000.into(), &20.into()));
+}
+
+#[test]
+fn data_that_comes_all_at_once_has_no_goodput_beyond_its_time() {
+    let receiver = serving(weir(&["sliq", "serve", "--plain", "--perf", "--listen", "127.0.0.1:0"])).0;
+    let perf = |connections: &str| -> Value {
+        let perf = ["sliq", "perf", &receiver.at, "--plain", "--bytes", "1 kB", "--json", "--connections"];
+        let perf = weir(&perf).arg(connections).output().unwrap();
+        assert!(perf.status.success(), "{}", text(&perf.stderr));
+        serde_json::from_slice(&perf.stdout).unwrap()
+    };
+    // A packet has no rate; 300 packets have that at which they come.
+    assert_eq!(perf("1")["goodput_bit_per_s"], Value::Null);
+    let many = perf("300");
+    let (goodput, seconds) = (many["goodput_bit_per_s"].as_f64().unwrap(), many["seconds"].as_f64().unwrap());
+    assert!(goodput < 10e9 && (goodput * seconds / 2_400_000.0 - 1.0).abs() < 1e-6, "{many}");
+}
+
+#[test]
+fn a_deadline_that_no_message_can_have_is_refused() {
+    for deadline in ["0s", "61s"] {
+        let perf =
+            weir(&["sliq", "perf", "127.0.0.1:1", "--plain", "--deadline", deadline]).output().unwrap();
+        let told = text(&perf.stderr);
+        assert!(
+            perf.status.code() == Some(2) && told.contains("write more than 0 s, and 60 s or less"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

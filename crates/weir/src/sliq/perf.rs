@@ -13,7 +13,7 @@ use weir_base::{Bytes, Histogram, Rate, Span, Time};
 use weir_live::sliq::{Application, drive};
 use weir_transport::sliq::host::Host;
 use weir_transport::sliq::link::Link;
-use weir_transport::sliq::{DeliveryName, StreamParameters};
+use weir_transport::sliq::{DeliveryName, LONGEST_DEADLINE, StreamParameters};
 use weir_transport::{Endpoint, Message, Stream};
 
 /// Bytes of one write: zeros, which cost as much as other bytes.
@@ -74,6 +74,14 @@ fn check(args: &PerfArgs) -> Result<(), Failure> {
             "write 0.5 to 0.9999",
         ));
     }
+    if let Some(deadline) = args.deadline
+        && !(Span::from_nanos(1)..=LONGEST_DEADLINE).contains(&deadline)
+    {
+        return Err(Failure::bad_input(
+            format!("a deadline of {deadline} is out of range"),
+            format!("write more than 0 s, and {LONGEST_DEADLINE} or less"),
+        ));
+    }
     if args.rate.bits_per_sec() == 0 || !(STAMP as u64..=1 << 20).contains(&args.message.get()) {
         return Err(Failure::bad_input(
             "the messages are too short, too long, or none",
@@ -105,7 +113,8 @@ struct Lane {
     next: Time,
     closed: bool,
     receipts: Vec<(Receipt, Time)>,
-    counted: Option<Counted>,
+    /// What the receiver has counted, and when that came.
+    counted: Option<(Counted, Time)>,
     retransmitted: u64,
 }
 
@@ -145,7 +154,7 @@ impl Lane {
                 Frame::Receipts(receipts) => {
                     self.receipts.extend(receipts.iter().map(|receipt| (*receipt, now)))
                 }
-                Frame::Counted(counted) => self.counted = Some(counted),
+                Frame::Counted(counted) => self.counted = Some((counted, now)),
                 Frame::Message(weir_circuit::transfer::Message::Refuse { reason }) => {
                     return Err(Failure::failed(format!("refused: {reason}")));
                 }
@@ -215,6 +224,16 @@ struct Measuring<'a> {
     over: usize,
 }
 
+/// Seconds in which data came, from the first byte of any connection to the last byte of any. The receiver tells the length of each
+/// connection's time, and its counts come when the time is over: one way later, which is the same for all.
+fn receiving(counted: impl Iterator<Item = (Counted, Time)>) -> f64 {
+    let times =
+        counted.map(|(counted, at)| (at.as_secs_f64() - counted.seconds, at.as_secs_f64(), counted.seconds));
+    let joined = times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1), all.2.max(one.2)));
+    // The difference of two large numbers is less exact than what the receiver tells.
+    joined.map_or(0.0, |(from, to, longest)| longest.max(to - from))
+}
+
 impl Measuring<'_> {
     fn fail(&mut self, failure: Failure, host: &mut Host) {
         self.failure.get_or_insert(failure);
@@ -224,17 +243,18 @@ impl Measuring<'_> {
     }
 
     fn document(&self, cpu: Span) -> Value {
-        let counted: Vec<Counted> = self.lanes.values().filter_map(|lane| lane.counted).collect();
+        let seconds = receiving(self.lanes.values().filter_map(|lane| lane.counted));
+        let counted: Vec<Counted> = self.lanes.values().filter_map(|lane| Some(lane.counted?.0)).collect();
         let bytes: u64 = counted.iter().map(|counted| counted.bytes).sum();
         let longest = |of: fn(&Counted) -> f64| counted.iter().map(of).fold(0.0, f64::max);
-        let seconds = longest(|counted| counted.seconds);
-        let goodput =
-            Rate::from_bytes_in(Bytes::new(bytes), Span::from_secs_f64(seconds).max(Span::from_nanos(1)));
+        // Data that comes all at once has no rate.
+        let goodput = Some(Span::from_secs_f64(seconds)).filter(|span| !span.is_zero());
+        let goodput = goodput.map(|span| Rate::from_bytes_in(Bytes::new(bytes), span));
         let mut document = json!({
             "connections": self.lanes.len(),
             "received_bytes": bytes,
             "seconds": seconds,
-            "goodput_bit_per_s": goodput.bits_per_sec(),
+            "goodput_bit_per_s": goodput.map(Rate::bits_per_sec),
             "retransmitted_packets": self.lanes.values().map(|lane| lane.retransmitted).sum::<u64>(),
             "srtt_ms": spread(&self.rtt),
             "sender_cpu_seconds": cpu.as_secs_f64(),
@@ -294,10 +314,13 @@ fn end(number: usize, host: &mut Host) {
 /// The document as plain text.
 fn text(document: &Value) -> String {
     let number = |key: &str| document[key].as_f64().unwrap_or_default();
+    let goodput = match document["goodput_bit_per_s"].as_f64() {
+        Some(goodput) => format!("{:.3} Mbit/s", goodput / 1e6),
+        None => "All at once, so at no rate".into(),
+    };
     let mut text = format!(
-        "{:.3} Mbit/s: {} in {:.2} s over {} connections, {} packets retransmitted\n\
+        "{goodput}: {} in {:.2} s over {} connections, {} packets retransmitted\n\
          RTT {:.3} ms on average; {:.2} s of processor time here, {:.2} s there\n",
-        number("goodput_bit_per_s") / 1e6,
         Bytes::new(document["received_bytes"].as_u64().unwrap_or_default()),
         number("seconds"),
         document["connections"],

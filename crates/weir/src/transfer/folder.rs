@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use weir_circuit::transfer::{check_name, part_name};
@@ -36,7 +37,8 @@ impl Folder {
     /// Opens or makes the partial file of this name, locks it against other sessions, and reserves room for `bytes` bytes.
     ///
     /// # Errors
-    /// The name is not allowed or is taken, another session is receiving the file, or there is no room.
+    /// The name is not allowed or is taken, the partial file has a second name, another session is receiving the file, or there is no
+    /// room.
     pub(crate) fn part(&self, name: &str, bytes: u64) -> io::Result<File> {
         check_name(name).map_err(io::Error::other)?;
         let there = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -50,8 +52,16 @@ impl Folder {
             flags,
             Mode::from_bits_truncate(0o644),
         )?);
-        if !part.metadata()?.is_file() {
+        let about = part.metadata()?;
+        if !about.is_file() {
             return Err(io::Error::other(format!("{:?} is not a file", part_name(name))));
+        }
+        // By a hard link, the partial file may be a file outside the folder.
+        if about.nlink() > 1 {
+            return Err(io::Error::other(format!(
+                "{:?} is also a file of another name, which would change: remove the link",
+                part_name(name)
+            )));
         }
         rustix::fs::flock(&part, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::other(format!("{name:?} is being received in another session")))?;
