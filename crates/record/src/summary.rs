@@ -198,7 +198,16 @@ impl RunSummary {
     /// Computes all metrics of a run from an existing view.
     pub fn of(view: &View<'_>, records: &Records) -> RunSummary {
         let info = view.info;
-        let windows = info.windows.iter().map(|part| window_summary(part, info, records));
+        let (mut windows, mut in_windows) = (Vec::new(), Vec::new());
+        for part in &info.windows {
+            let view = View::within(part, info, records);
+            let window = window_summary(part, &view);
+            let WindowSummary { metrics, groups, pairs, flows, queues, .. } = &window;
+            let whole = Part { metrics, groups, pairs, flows, queues };
+            in_windows
+                .extend(outside(&whole, &view).map(|what| format!("{ERROR}: window {}: {what}", part.name)));
+            windows.push(window);
+        }
         let mut summary = RunSummary {
             id: info.id.clone(),
             engine: info.engine.clone(),
@@ -212,44 +221,15 @@ impl RunSummary {
             pairs: pairs(view, info),
             flows: flows(view, info),
             queues: queues(view, info),
-            windows: windows.collect(),
+            windows,
             stations: stations(info, records),
             warnings: Vec::new(),
             invalid: Vec::new(),
         };
-        summary.invalid = summary.outside(view, info);
+        let RunSummary { metrics, groups, pairs, flows, queues, .. } = &summary;
+        let found = outside(&Part { metrics, groups, pairs, flows, queues }, view);
+        summary.invalid = found.map(|what| format!("{ERROR}: {what}")).chain(in_windows).collect();
         summary
-    }
-
-    /// The values outside their metrics' domains: each is an error of weir itself, and a reason not to trust the run.
-    fn outside(&self, view: &View<'_>, info: &RunInfo) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut look = |what: fmt::Arguments<'_>, metrics: &Metrics, carried: Option<f64>| {
-            found.extend(metrics.outside(carried).map(|outside| format!("{ERROR}: {what}: {outside}")));
-        };
-        let all: Vec<usize> = (0..info.flows.len()).collect();
-        look(format_args!("the run"), &self.metrics, view.carried(&all, Level::Run));
-        for (number, group) in self.groups.iter().enumerate() {
-            let carried = view.carried(&view.members(number), Level::Group);
-            look(format_args!("group {}", group.name), &group.metrics, carried);
-        }
-        for (flow, number) in self.flows.iter().zip(single_flows(info)) {
-            look(format_args!("flow {}", flow.name), &flow.metrics, view.carried(&[number], Level::Flow));
-        }
-        for pair in &self.pairs {
-            look(format_args!("groups {} and {}", pair.group, pair.to), &pair.metrics, None);
-        }
-        for queue in &self.queues {
-            look(format_args!("link {}", queue.link), &queue.metrics, None);
-            for class in &queue.classes {
-                look(
-                    format_args!("{} packets at link {}", class.class.name(), queue.link),
-                    &class.metrics,
-                    None,
-                );
-            }
-        }
-        found
     }
 
     /// The metrics of a named window, or of the whole run; `None` if the run has no such window.
@@ -268,19 +248,45 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn window_summary(part: &WindowInfo, info: &RunInfo, records: &Records) -> WindowSummary {
-    let view = View::within(part, info, records);
-    let window = view.window();
+/// The values outside their metrics' domains: each is an error of weir itself, and a reason not to trust the run.
+fn outside(part: &Part<'_>, view: &View<'_>) -> impl Iterator<Item = String> + use<> {
+    let (mut found, info) = (Vec::new(), view.info);
+    let mut look = |what: fmt::Arguments<'_>, metrics: &Metrics, carried: Option<f64>| {
+        found.extend(metrics.outside(carried).map(|outside| format!("{what}: {outside}")));
+    };
+    let all: Vec<usize> = (0..info.flows.len()).collect();
+    look(format_args!("the run"), part.metrics, view.carried(&all, Level::Run));
+    for (number, group) in part.groups.iter().enumerate() {
+        let carried = view.carried(&view.members(number), Level::Group);
+        look(format_args!("group {}", group.name), &group.metrics, carried);
+    }
+    for (flow, number) in part.flows.iter().zip(single_flows(info)) {
+        look(format_args!("flow {}", flow.name), &flow.metrics, view.carried(&[number], Level::Flow));
+    }
+    for pair in part.pairs {
+        look(format_args!("groups {} and {}", pair.group, pair.to), &pair.metrics, None);
+    }
+    for queue in part.queues {
+        look(format_args!("link {}", queue.link), &queue.metrics, None);
+        for class in &queue.classes {
+            look(format_args!("{} packets at link {}", class.class.name(), queue.link), &class.metrics, None);
+        }
+    }
+    found.into_iter()
+}
+
+fn window_summary(part: &WindowInfo, view: &View<'_>) -> WindowSummary {
+    let (window, info) = (view.window(), view.info);
     WindowSummary {
         name: part.name.clone(),
         phase: part.phase,
         from_s: window.from.since(Time::ZERO).as_secs_f64(),
         to_s: window.to.since(Time::ZERO).as_secs_f64(),
         metrics: view.of_run(),
-        groups: (0..info.groups.len()).map(|group| group_summary(&view, info, group)).collect(),
-        pairs: pairs(&view, info),
-        flows: flows(&view, info),
-        queues: queues(&view, info),
+        groups: (0..info.groups.len()).map(|group| group_summary(view, info, group)).collect(),
+        pairs: pairs(view, info),
+        flows: flows(view, info),
+        queues: queues(view, info),
     }
 }
 

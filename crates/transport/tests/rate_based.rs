@@ -102,6 +102,18 @@ fn the_end_of_a_stream_arrives_over_a_pipe_that_loses_a_third() {
     }
 }
 
+#[test]
+fn a_packet_that_arrives_twice_is_read_once() {
+    for name in ["tfrc", "rap"] {
+        let twice = Pipe { doubled: 0.5, ..PLAIN };
+        let mut wire = Wire::new(&named(name), twice, PLAIN, 3);
+        wire.ends[0].write(Stream(0), Message { bytes: 20_000, head: &[] }, Time::ZERO);
+        wire.ends[0].close(None, Time::ZERO);
+        wire.run(Time::from_nanos(600_000_000_000), |wire| wire.ends[1].finished());
+        assert_eq!(wire.read[1], 20_000, "{name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]

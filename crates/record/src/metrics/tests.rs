@@ -481,6 +481,12 @@ fn a_value_outside_its_domain_is_reported_with_its_metric_and_subject() {
              rate that the flows' path can carry)",
         ]
     );
+    // Over the whole run 4 Mbit/s for a second are enough for what is read in 400 ms; in the first 300 ms they are not.
+    let begin = WindowInfo { name: "begin".into(), to: Span::from_millis(300), ..WindowInfo::default() };
+    info.windows = vec![begin];
+    let invalid = RunSummary::new(&info, &records, Some(Span::from_millis(600))).invalid;
+    let told = "an error in weir itself, please report it: window begin: group a: goodput_mbps is 6";
+    assert!(invalid.len() == 2 && invalid[0].starts_with(told), "{invalid:?}");
     info.groups[0].route.duplicates = true;
     assert_eq!(RunSummary::new(&info, &records, None).invalid, [""; 0], "then it is not known");
 }

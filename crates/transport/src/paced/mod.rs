@@ -5,9 +5,11 @@
 //! which is retransmitted until it is acknowledged.
 
 mod packet;
+mod seen;
 mod source;
 
 pub(crate) use packet::{Data, HEADER, Kind, Writer, reader};
+use seen::Seen;
 use source::Source;
 
 use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
@@ -72,7 +74,8 @@ pub(crate) struct Flow<S, R> {
     /// Whether the peer's end of the stream has arrived, and whether it has yet to be acknowledged.
     ended: bool,
     say_ended: bool,
-    /// Bytes of data that have arrived and are not read.
+    /// The packets that have arrived, and bytes of their data that are not read.
+    seen: Seen,
     arrived: u64,
     writer: Writer,
 }
@@ -96,6 +99,7 @@ impl<S: RateControl, R: Reporter> Flow<S, R> {
             end_acknowledged: false,
             ended: false,
             say_ended: false,
+            seen: Seen::default(),
             arrived: 0,
             writer: Writer::default(),
         }
@@ -167,7 +171,9 @@ impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
                 let Some(data) = Data::decoded(rest) else { return };
                 let length = self.ip_header + UDP_HEADER + datagram.payload();
                 self.reporter.arrived(&data, length, now);
-                self.arrived += u64::from(datagram.payload().saturating_sub(HEADER as u32));
+                if self.seen.is_new(data.sequence) {
+                    self.arrived += u64::from(datagram.payload().saturating_sub(HEADER as u32));
+                }
                 self.ended |= data.end;
                 self.say_ended |= data.end;
             }
