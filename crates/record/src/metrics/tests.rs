@@ -265,33 +265,6 @@ fn flows_count_from_their_own_start_to_their_completion() {
     assert_near(&view.of_flow(2), "goodput_share_percent", 100.0 * 125.0 / 725.0);
 }
 
-/// Flow 0 reads its last 50,000 bytes in the window's first period, which the link carries in 40 ms.
-#[test]
-fn a_flow_that_ends_before_the_path_could_carry_what_it_reads_has_no_goodput() {
-    let info = run();
-    for (end, goodput) in [(239, None), (241, Some(0.4 / 0.041)), (290, Some(0.4 / 0.09))] {
-        let mut records = records();
-        records.flows.retain(|sample| sample.flow != 0 || sample.at <= at(300));
-        records.flows.iter_mut().for_each(|sample| sample.counters.last_data = None);
-        records.event(&FlowEvent { at: at(end), flow: 0, kind: FlowEventKind::Completed });
-        let view = View::after(info.warmup, &info, &records);
-        let flow = view.of_flow(0);
-        match goodput {
-            Some(goodput) => assert_near(&flow, "goodput_mbps", goodput),
-            None => assert_eq!(flow.get("goodput_mbps"), Value::Undefined),
-        }
-        assert_eq!(flow.get("throughput_mbps") == Value::Undefined, end < 290, "54,000 bytes arrive");
-        // The other flow of the group goes on, so that the group's time is long enough.
-        let both = view.of_group(0);
-        assert_near(&both, "goodput_mbps", (0.4 + 8.0 * 0.2) / 0.8);
-        let spread = both.get("flow_goodput_mbps");
-        assert_eq!(spread.distribution().unwrap().count, 1 + u64::from(goodput.is_some()));
-    }
-    // Without a warm-up it has all of its time.
-    let view = View::after(Span::ZERO, &info, &records());
-    assert!(view.of_flow(0).get("goodput_mbps") != Value::Undefined);
-}
-
 #[test]
 fn fairness_and_ratios_follow_from_goodputs_and_windows() {
     let (info, records) = (run(), records());

@@ -47,8 +47,8 @@ pub(crate) struct Writer {
 /// The lab of this number.
 pub(crate) fn lab(number: u64) -> String {
     let mut random = Random::stream_of(20, "labs", number);
-    // From 1 kbit/s to 1 Tbit/s, mostly in the middle.
-    let exponent = if random.chance(0.15) { 3.0 + 9.0 * random.unit() } else { 5.0 + 3.0 * random.unit() };
+    // From 1 kbit/s to 10 Gbit/s, mostly in the middle: a sample period has at least a millisecond.
+    let exponent = if random.chance(0.15) { 3.0 + 7.0 * random.unit() } else { 5.0 + 3.0 * random.unit() };
     let rate = 10f64.powf(exponent);
     let longest = PACKETS * 12_000.0 / rate * 1e6;
     let duration = (longest * (0.1 + random.unit())).clamp(1000.0, 2.5e6) as u64;

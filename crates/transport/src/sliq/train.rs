@@ -62,9 +62,9 @@ impl Train {
         self.packet
     }
 
-    /// When the next packet is due, or the measurement ends.
-    pub(crate) fn due(&self) -> Time {
-        self.due
+    /// When the next packet is due, if packets may leave, or the measurement ends.
+    pub(crate) fn next_timer(&self, may_leave: bool) -> Time {
+        if may_leave || self.left == 2 * PAIRS { self.due } else { Time::NEVER }
     }
 
     /// Whether a packet leaves now.
@@ -135,7 +135,7 @@ mod tests {
         let (mut train, mut now, mut number) = (Train::new(PACKET, rtt, Time::ZERO), Time::ZERO, 10);
         let mut acks = Vec::new();
         while train.left < 2 * PAIRS {
-            now = now.max(train.due());
+            now = now.max(train.next_timer(true));
             assert!(train.sends(now));
             let clock = (now.as_nanos() / 1000) as u32;
             train.sent(number, clock, now);
@@ -167,12 +167,23 @@ mod tests {
     }
 
     #[test]
+    fn a_train_whose_packets_may_not_leave_has_no_timer_until_all_have_left() {
+        let mut train = Train::new(PACKET, Span::from_millis(100), Time::ZERO);
+        while train.left < 2 * PAIRS {
+            let due = train.next_timer(true);
+            assert_eq!(train.next_timer(false), Time::NEVER);
+            train.sent(train.left as u64, 0, due);
+        }
+        assert!(train.next_timer(false) < Time::NEVER, "its end");
+    }
+
+    #[test]
     fn pairs_are_spread_over_two_round_trips_and_50_ms() {
         let mut train = Train::new(PACKET, Span::from_millis(85), Time::ZERO);
         for number in 0..22 {
-            assert_eq!(train.due(), Time::ZERO + Span::from_millis(20) * (number / 2), "{number}");
-            train.sent(number, 0, train.due());
+            assert_eq!(train.next_timer(true), Time::ZERO + Span::from_millis(20) * (number / 2), "{number}");
+            train.sent(number, 0, train.next_timer(true));
         }
-        assert!(!train.sends(train.due()) && train.is_over(train.due()));
+        assert!(!train.sends(train.next_timer(true)) && train.is_over(train.next_timer(true)));
     }
 }

@@ -6,7 +6,6 @@ use crate::sliq::aec::Mode;
 use crate::sliq::flight::{Flight, News};
 use crate::sliq::receive::Incoming;
 use crate::sliq::send::Outgoing;
-use crate::sliq::train::Train;
 use crate::sliq::wire::{Frame, Header, Kind, is_well_formed};
 use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
@@ -140,7 +139,7 @@ impl Endpoint for Connection {
         let streams = streams.max(self.latest);
         let acks = if self.state == State::Open { self.acks.due() } else { Time::NEVER };
         let alive = self.asks_at().min(self.ends_at()).min(self.searches_at());
-        let train = self.train.as_ref().filter(|_| self.is_sending()).map_or(Time::NEVER, Train::due);
+        let train = self.train.as_ref().map_or(Time::NEVER, |train| train.next_timer(self.is_sending()));
         let reports = self.reports_at();
         [
             self.opening.due(),
