@@ -1,0 +1,8 @@
+//! The kernel as judge of the simulator: labs are drawn at random, run on both engines by the program `weir`, and judged
+//! measure by measure. What differs is shrunk to a lab that a person can read.
+//!
+//! `weir-judge` is a program of its own, since it needs nothing of weir but its command line and its `summary.json`.
+#![forbid(unsafe_code)]
+
+pub mod cell;
+pub mod draw;
