@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement circuits reproduce bench scale sliq-speed coordination-cost same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -69,6 +69,14 @@ kernel-traces: build
 ## agreement: compares the simulator with live kernel TCP (idle, as root, 80 minutes or more); writes docs/agreement.md
 agreement: build
 	scripts/agreement $(WEIR)
+
+## judge: draws CELLS labs by SEED over the whole space of both engines and judges the simulator by live kernel TCP (idle, as root, about
+## a minute a cell); writes docs/judge.md. It goes on where it was stopped. With JUDGE=--resimulate another build is judged by the live runs
+## that are there
+SEED  ?= 1
+CELLS ?= 40
+judge: build
+	$(CARGO) run --quiet --release --locked -p weir-judge -- $(WEIR) --seed $(SEED) --cells $(CELLS) $(JUDGE); test $$? -le 1
 
 ## circuits: runs `weir circuit send` over the kernel's shapers, with delay and without (idle, as root); writes docs/circuits-live.md
 circuits: build

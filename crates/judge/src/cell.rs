@@ -77,12 +77,27 @@ pub enum Buffer {
 /// A property of the link beyond rate, delay and queue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Extra {
-    /// Random loss on the way down, in percent, in bursts of this mean length (1: independent).
-    Loss { percent: f64, burst: u32 },
-    /// Random delay up to this many milliseconds, with or without reordering.
-    Jitter { up_to: f64, reorder: bool },
-    /// A policer in front of the link: rate in Mbit/s and burst in kB.
-    Policer { rate: f64, burst: f64 },
+    /// Random loss on the way down.
+    Loss {
+        /// Share of packets, in percent.
+        percent: f64,
+        /// Mean length of a burst in packets; 1 for independent losses.
+        burst: u32,
+    },
+    /// Random delay.
+    Jitter {
+        /// The longest, in ms.
+        up_to: f64,
+        /// Whether packets overtake each other.
+        reorder: bool,
+    },
+    /// A policer in front of the link.
+    Policer {
+        /// Its rate, in Mbit/s.
+        rate: f64,
+        /// Its burst, in kB.
+        burst: f64,
+    },
     /// Changes of the rate: seconds and Mbit/s.
     Schedule(Vec<(u32, f64)>),
     /// Another rate on the way up, in Mbit/s.

@@ -4,5 +4,15 @@
 //! `weir-judge` is a program of its own, since it needs nothing of weir but its command line and its `summary.json`.
 #![forbid(unsafe_code)]
 
+pub mod causes;
 pub mod cell;
+pub mod document;
 pub mod draw;
+mod live;
+pub mod measure;
+pub mod session;
+mod shrink;
+pub mod tree;
+pub mod trial;
+pub mod verdict;
+pub mod weir;

@@ -5,7 +5,7 @@
 mod student;
 
 pub use crate::bound::Bound;
-pub use student::quantile;
+pub use student::{f_tail, quantile};
 
 use crate::info::Param;
 use crate::metrics::{Level, METRICS, Metric, metric};

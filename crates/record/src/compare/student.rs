@@ -28,6 +28,12 @@ pub fn quantile(probability: f64, degrees: u32) -> f64 {
     }
 }
 
+/// The share of Fisher's F distribution with these degrees of freedom, of the numerator first, that lies above `ratio` (Abramowitz
+/// and Stegun 26.6.2).
+pub fn f_tail(ratio: f64, numerator: f64, denominator: f64) -> f64 {
+    incomplete_beta(denominator / (denominator + numerator * ratio), denominator / 2.0, numerator / 2.0)
+}
+
 /// The share of the distribution that lies below `t >= 0`.
 fn distribution(t: f64, degrees: u32) -> f64 {
     let n = f64::from(degrees);
@@ -103,6 +109,17 @@ mod tests {
                 (t - expected).abs() <= 0.0005 + 1e-9,
                 "t({probability}, {degrees}) = {t}, not {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn tails_of_f_are_those_of_the_tables() {
+        // NIST/SEMATECH e-Handbook, section 1.3.6.7.3: upper critical values at 5 % and 1 %.
+        for (ratio, numerator, denominator, expected) in
+            [(161.448, 1.0, 1.0, 0.05), (3.326, 5.0, 10.0, 0.05), (5.994, 4.0, 10.0, 0.01)]
+        {
+            let tail = f_tail(ratio, numerator, denominator);
+            assert!((tail - expected).abs() < 2e-4, "F({ratio}; {numerator}, {denominator}) = {tail}");
         }
     }
 

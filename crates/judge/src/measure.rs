@@ -1,0 +1,314 @@
+//! What is compared: a table of measures, each with the bound within which the engines agree, and why it is that wide. A bound
+//! has an absolute and a relative part; the wider one counts.
+
+use std::collections::BTreeMap;
+use weir_record::{Metrics, RunSummary, Value};
+
+/// A part of a bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Part {
+    /// This much in the measure's unit.
+    Absolute(f64),
+    /// This share of the kernel's value.
+    Share(f64),
+    /// A factor: the simulator's value may be so many times the kernel's, or as many times less.
+    Factor(f64),
+    /// The time of so many full packets at the bottleneck, in ms.
+    Packets(f64),
+}
+
+/// The differences, live minus simulated, within which the engines agree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The least, at most 0.
+    pub low: f64,
+    /// The largest, at least 0.
+    pub high: f64,
+}
+
+impl Part {
+    fn limits(self, live: f64, packet_ms: f64) -> Limits {
+        let even = |most: f64| Limits { low: -most, high: most };
+        match self {
+            Part::Absolute(most) => even(most),
+            Part::Share(share) => even(share * live.abs()),
+            // The simulator has between live / factor and live * factor.
+            Part::Factor(factor) => {
+                Limits { low: live.abs() * (1.0 - factor), high: live.abs() * (1.0 - 1.0 / factor) }
+            }
+            Part::Packets(count) => even(count * packet_ms),
+        }
+    }
+
+    fn words(self, unit: &str) -> String {
+        match self {
+            Part::Absolute(most) if unit == "%" => format!("{most} points"),
+            Part::Absolute(most) => format!("{most} {unit}").trim_end().to_owned(),
+            Part::Share(share) => format!("{} %", 100.0 * share),
+            Part::Factor(factor) => format!("a factor of {factor}"),
+            Part::Packets(count) => format!("the time of {count} packets"),
+        }
+    }
+}
+
+/// What a measure is taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Each link that carries data.
+    Links,
+    /// Each group.
+    Groups,
+    /// The run as a whole.
+    Run,
+}
+
+/// The number that a metric gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// The value, or the mean of a distribution.
+    Mean,
+    /// The 99th percentile of a distribution.
+    P99,
+    /// The count for each of the run's flows.
+    PerFlow,
+}
+
+/// A measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Measure {
+    /// Its name in documents.
+    pub name: &'static str,
+    /// The metric in `summary.json`.
+    pub metric: &'static str,
+    /// What it is taken of.
+    pub of: Of,
+    /// The number that is compared.
+    pub number: Number,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Its bound.
+    pub bound: &'static [Part],
+    /// Why the bound is that wide.
+    pub why: &'static str,
+}
+
+use Number::{Mean, P99, PerFlow};
+use Of::{Groups, Links, Run};
+use Part::{Absolute, Factor, Packets, Share};
+
+/// Drops and marks, in percent of packets.
+const SIGNALS: &[Part] = &[Factor(1.5), Absolute(0.2)];
+const SIGNALS_WHY: &str = "window and square root of the rate of signals go together: a factor of 1.5 is a fifth of the window; \
+                           below 0.2 points a few packets decide";
+
+/// All measures.
+pub const MEASURES: &[Measure] = &[
+    Measure {
+        name: "utilisation",
+        metric: "utilisation_percent",
+        of: Links,
+        number: Mean,
+        unit: "%",
+        bound: &[Absolute(3.0)],
+        why: "the transient of the start is measured too, in runs of 12 s a tenth of a second is 1 point",
+    },
+    Measure {
+        name: "queue delay",
+        metric: "queue_delay_ms",
+        of: Links,
+        number: Mean,
+        unit: "ms",
+        bound: &[Share(0.15), Absolute(0.3), Packets(2.0)],
+        why: "the bound of `weir compare`; hosts of real Linux send in bursts of two segments and wake up tenths of a millisecond late",
+    },
+    Measure {
+        name: "p99 queue delay",
+        metric: "queue_delay_ms",
+        of: Links,
+        number: P99,
+        unit: "ms",
+        bound: &[Share(0.2), Absolute(0.3), Packets(2.0)],
+        why: "as the mean, and a tail scatters more",
+    },
+    Measure {
+        name: "drops",
+        metric: "drop_probability_percent",
+        of: Links,
+        number: Mean,
+        unit: "%",
+        bound: SIGNALS,
+        why: SIGNALS_WHY,
+    },
+    Measure {
+        name: "marks",
+        metric: "mark_probability_percent",
+        of: Links,
+        number: Mean,
+        unit: "%",
+        bound: SIGNALS,
+        why: SIGNALS_WHY,
+    },
+    Measure {
+        name: "goodput share",
+        metric: "goodput_share_percent",
+        of: Groups,
+        number: Mean,
+        unit: "%",
+        bound: &[Absolute(10.0)],
+        why: "the bound of `weir compare`: flows wander for longer than a run lasts",
+    },
+    Measure {
+        name: "retransmissions",
+        metric: "retransmission_percent",
+        of: Run,
+        number: Mean,
+        unit: "%",
+        bound: SIGNALS,
+        why: "as drops, from which they follow",
+    },
+    Measure {
+        name: "spurious retransmissions",
+        metric: "spurious_retransmissions",
+        of: Run,
+        number: PerFlow,
+        unit: "a flow",
+        bound: &[Factor(1.5), Absolute(2.0)],
+        why: "as drops; a single wrong timer is a few segments",
+    },
+    Measure {
+        name: "timeouts",
+        metric: "timeouts",
+        of: Run,
+        number: PerFlow,
+        unit: "a flow",
+        bound: &[Factor(1.5), Absolute(1.0)],
+        why: "a timeout is rare: one more or less decides nothing",
+    },
+    Measure {
+        name: "completion time",
+        metric: "completion_time_s",
+        of: Groups,
+        number: Mean,
+        unit: "s",
+        bound: &[Share(0.2), Absolute(0.01)],
+        why: "sizes have a heavy tail; Linux wakes applications some milliseconds late",
+    },
+    Measure {
+        name: "request time",
+        metric: "request_time_ms",
+        of: Groups,
+        number: Mean,
+        unit: "ms",
+        bound: &[Share(0.2), Absolute(10.0)],
+        why: "as completion times",
+    },
+    Measure {
+        name: "frames in time",
+        metric: "frames_on_time_percent",
+        of: Groups,
+        number: Mean,
+        unit: "%",
+        bound: &[Absolute(5.0)],
+        why: "a frame near its deadline is in time or not by microseconds",
+    },
+];
+
+impl Measure {
+    /// The limits of the difference live minus simulated, for this live mean.
+    pub fn limits(&self, live: f64, packet_ms: f64) -> Limits {
+        let parts = self.bound.iter().map(|part| part.limits(live, packet_ms));
+        parts.fold(Limits { low: 0.0, high: 0.0 }, |a, b| Limits {
+            low: a.low.min(b.low),
+            high: a.high.max(b.high),
+        })
+    }
+
+    /// The bound in words.
+    pub fn bound_in_words(&self) -> String {
+        let parts: Vec<String> = self.bound.iter().map(|part| part.words(self.unit)).collect();
+        parts.join(" or ")
+    }
+
+    /// The measure of these metrics; the outer `None` if the metric is not among them, the inner one if it is undefined.
+    fn value(&self, metrics: &Metrics, flows: usize) -> Option<Option<f64>> {
+        let (_, value) = metrics.iter().find(|(name, _)| *name == self.metric)?;
+        Some(match (self.number, value) {
+            (_, Value::Undefined) => None,
+            (Mean, value) => value.scalar(),
+            (P99, value) => value.distribution().map(|distribution| distribution.p99),
+            (PerFlow, value) => value.scalar().map(|count| count / flows.max(1) as f64),
+        })
+    }
+}
+
+/// A measure and its subject: `queue delay of down`.
+pub type Key = (usize, String);
+
+/// All values of a run: for each measure, by its place in [`MEASURES`], and each subject. `None` is undefined.
+pub fn values(run: &RunSummary) -> BTreeMap<Key, Option<f64>> {
+    let flows: usize = run.groups.iter().map(|group| group.flows).sum();
+    let mut values = BTreeMap::new();
+    for (place, measure) in MEASURES.iter().enumerate() {
+        let mut put = |of: &str, metrics: &Metrics| {
+            if let Some(value) = measure.value(metrics, flows) {
+                values.insert((place, of.to_owned()), value);
+            }
+        };
+        match measure.of {
+            Run => put("", &run.metrics),
+            Links => {
+                let carrying = run.queues.iter().filter(|queue| !queue.carries.is_empty());
+                carrying.for_each(|queue| put(&queue.link, &queue.metrics));
+            }
+            // One group has all of the goodput, and of two groups one share gives the other.
+            Groups if measure.name == "goodput share" => {
+                let (groups, first) = (run.groups.len(), run.groups.first());
+                first.filter(|_| groups > 1).into_iter().for_each(|group| put(&group.name, &group.metrics));
+            }
+            Groups => run.groups.iter().for_each(|group| put(&group.name, &group.metrics)),
+        }
+    }
+    values
+}
+
+/// The values of some runs, each measure and subject apart.
+pub fn gathered(runs: &[RunSummary]) -> BTreeMap<Key, Vec<Option<f64>>> {
+    let mut all: BTreeMap<Key, Vec<Option<f64>>> = BTreeMap::new();
+    for (key, value) in runs.iter().flat_map(values) {
+        all.entry(key).or_default().push(value);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(name: &str) -> &'static Measure {
+        MEASURES.iter().find(|measure| measure.name == name).unwrap()
+    }
+
+    #[test]
+    fn the_widest_part_of_a_bound_counts() {
+        // 15 % of 40 ms are 6 ms; 15 % of 1 ms are less than 0.3 ms; at 1 Mbit/s two packets take 24 ms.
+        let delay = measure("queue delay");
+        assert_eq!(delay.limits(40.0, 0.12), Limits { low: -6.0, high: 6.0 });
+        assert_eq!(delay.limits(1.0, 0.12), Limits { low: -0.3, high: 0.3 });
+        assert_eq!(delay.limits(40.0, 12.0), Limits { low: -24.0, high: 24.0 });
+    }
+
+    #[test]
+    fn a_factor_bounds_the_simulators_value_on_both_sides_of_the_kernels() {
+        // Live 3 %: the simulator may have 2 to 4.5 %, so the difference may be -1.5 to 1.
+        let Limits { low, high } = measure("drops").limits(3.0, 0.1);
+        assert!((low + 1.5).abs() < 1e-12 && (high - 1.0).abs() < 1e-12, "{low} {high}");
+        assert_eq!(measure("drops").limits(0.0, 0.1), Limits { low: -0.2, high: 0.2 });
+    }
+
+    #[test]
+    fn every_metric_exists_or_is_on_its_way() {
+        for measure in MEASURES.iter().filter(|measure| measure.name != "spurious retransmissions") {
+            assert!(weir_record::metric(measure.metric).is_some(), "{}", measure.metric);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One lab tried on both engines: the simulator with all seeds, then one live run after the other until there is a verdict.
+
+use crate::cell::Cell;
+use crate::verdict::{self, FEWEST, Row, Verdict};
+use crate::weir::{SEEDS, Trouble, Weir};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use weir_record::RunSummary;
+
+/// Most live runs of a cell.
+pub const MOST_LIVE: usize = 10;
+const _: () = assert!(MOST_LIVE <= SEEDS);
+
+/// The outcome of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All measures agree.
+    Agree,
+    /// A measure differs.
+    Differs,
+    /// The live runs do not tell.
+    CannotTell,
+    /// Live runs are invalid on this machine.
+    Invalid,
+    /// An engine failed or refused the lab.
+    Failed,
+}
+
+impl Outcome {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        ["agree", "differs", "cannot tell", "invalid here", "fails"][self as usize]
+    }
+    /// Whether it is a fault of the simulator until a cause is found.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Outcome::Differs | Outcome::Failed)
+    }
+}
+
+/// How a lab is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// Most live runs.
+    pub most: usize,
+    /// The one measure that is judged; all if `None`.
+    pub focus: Option<&'a str>,
+    /// Whether only live runs that are on disk are used.
+    pub only_kept: bool,
+}
+
+/// What a trial found.
+#[derive(Debug)]
+pub struct Trial {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Why it is invalid or failed; empty otherwise.
+    pub reason: String,
+    /// Valid live runs.
+    pub live: usize,
+    /// The measures.
+    pub rows: Vec<Row>,
+}
+
+impl Trial {
+    fn without(outcome: Outcome, reason: String, live: usize, rows: Vec<Row>) -> Trial {
+        Trial { outcome, reason, live, rows }
+    }
+}
+
+/// Tries a lab in this folder, which keeps its runs.
+///
+/// # Errors
+/// A file cannot be written, or weir cannot be started.
+pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<Trial, Trouble> {
+    place(cell, folder)?;
+    let sim = match weir.simulate(folder) {
+        Ok(sim) => sim,
+        Err(Trouble::Failed(reason)) => {
+            return Ok(Trial::without(Outcome::Failed, format!("sim: {reason}"), 0, vec![]));
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    let mut live: Vec<RunSummary> = vec![];
+    let run = |live: &mut Vec<RunSummary>, only_kept: bool| {
+        let length = Duration::from_secs(cell.duration.into());
+        let found = weir.live(folder, live.len() + 1, length, only_kept)?;
+        let is_there = found.is_some();
+        live.extend(found);
+        Ok(is_there)
+    };
+    // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
+    let mut next = Ok(true);
+    while live.len() < way.most && matches!(next, Ok(true)) {
+        next = run(&mut live, true);
+    }
+    let mut rows = judged(&live, &sim, cell, way.focus);
+    let undecided = |live: &[RunSummary], rows: &[Row]| {
+        live.len() < way.most && (live.len() < FEWEST || verdict::of_cell(rows) == Verdict::CannotTell)
+    };
+    while next.is_ok() && !way.only_kept && undecided(&live, &rows) {
+        next = run(&mut live, false);
+        rows = judged(&live, &sim, cell, way.focus);
+    }
+    match next {
+        Err(Trouble::Invalid(reason)) => {
+            return Ok(Trial::without(Outcome::Invalid, reason, live.len(), rows));
+        }
+        Err(Trouble::Failed(reason)) => {
+            return Ok(Trial::without(Outcome::Failed, format!("live: {reason}"), live.len(), rows));
+        }
+        Err(trouble) => return Err(trouble),
+        Ok(_) => {}
+    }
+    let outcome = match verdict::of_cell(&rows) {
+        Verdict::Agree => Outcome::Agree,
+        Verdict::Differs => Outcome::Differs,
+        Verdict::CannotTell => Outcome::CannotTell,
+    };
+    Ok(Trial::without(outcome, String::new(), live.len(), rows))
+}
+
+fn judged(live: &[RunSummary], sim: &[RunSummary], cell: &Cell, focus: Option<&str>) -> Vec<Row> {
+    let mut rows = verdict::rows(live, sim, cell.packet_ms());
+    rows.retain(|row| focus.is_none_or(|focus| row.measure == focus));
+    rows
+}
+
+/// Writes the lab into its folder. A folder with another lab, by another version of the judge, is set aside.
+fn place(cell: &Cell, folder: &Path) -> Result<(), Trouble> {
+    let (lab, text) = (folder.join("lab.toml"), cell.toml());
+    match fs::read_to_string(&lab) {
+        Ok(there) if there == text => return Ok(()),
+        Ok(_) => {
+            let aside = folder.with_extension("before");
+            if aside.exists() {
+                fs::remove_dir_all(&aside).map_err(Trouble::io(&aside))?;
+            }
+            fs::rename(folder, &aside).map_err(Trouble::io(&aside))?;
+            eprintln!(
+                "    {} has another lab: its runs are set aside in {}",
+                folder.display(),
+                aside.display()
+            );
+        }
+        Err(_) => {}
+    }
+    fs::create_dir_all(folder).map_err(Trouble::io(folder))?;
+    fs::write(&lab, text).map_err(Trouble::io(&lab))
+}

@@ -1,0 +1,261 @@
+//! The program `weir` as a subprocess: a lab simulated with all seeds, or run live with one. What is on disk is not run again.
+//!
+//! Simulated runs stand apart for each build of weir (`sim-BUILD`), so that another build reuses nothing of them. Live runs
+//! depend on the kernel and the fabric alone and are kept (`live/seed-N`); an invalid one is set aside and repeated.
+
+use crate::live;
+use std::fs::{self, File};
+use std::hash::Hasher;
+use std::io::{self, Read};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+use twox_hash::XxHash64;
+use weir_record::{RunSummary, Summary};
+
+/// Seeds that the simulator runs.
+pub const SEEDS: usize = 20;
+/// Attempts at a live run before it counts as impossible here.
+pub const ATTEMPTS: usize = 5;
+/// Longest time that the simulator may take for a cell.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// Time that a live run may take beyond its own length.
+const LIVE_PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time between two looks at a subprocess; a short run is looked at more often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A build of weir.
+#[derive(Debug, Clone)]
+pub struct Weir {
+    program: PathBuf,
+    build: String,
+}
+
+/// Why there are no runs.
+#[derive(Debug)]
+pub enum Trouble {
+    /// Weir failed or refused the lab: the cell has a fault.
+    Failed(String),
+    /// Live runs were invalid again and again, for this reason.
+    Invalid(String),
+    /// A file could not be read or written, or weir could not be started.
+    Io(String),
+}
+
+impl Trouble {
+    /// A failure of the machine, with the place.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Trouble + '_ {
+        move |error| Trouble::Io(format!("{}: {error}", path.display()))
+    }
+}
+
+impl Weir {
+    /// The program at this path.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(program: &Path) -> io::Result<Weir> {
+        let program = fs::canonicalize(program)?;
+        let (mut file, mut hasher, mut piece) =
+            (File::open(&program)?, XxHash64::with_seed(0), vec![0; 1 << 17]);
+        loop {
+            match file.read(&mut piece)? {
+                0 => break,
+                length => hasher.write(&piece[..length]),
+            }
+        }
+        let build = format!("{:08x}", hasher.finish() >> 32);
+        Ok(Weir { program, build })
+    }
+
+    /// Which build it is: a hash of the program.
+    pub fn build(&self) -> &str {
+        &self.build
+    }
+
+    /// The lab's runs on the simulator, one for each seed, on all cores.
+    ///
+    /// # Errors
+    /// The simulator fails or refuses the lab, or a file cannot be written.
+    pub fn simulate(&self, folder: &Path) -> Result<Vec<RunSummary>, Trouble> {
+        let next = AtomicUsize::new(1);
+        let work = || {
+            let mut runs = vec![];
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed > SEEDS {
+                    return Ok(runs);
+                }
+                runs.push((seed, self.simulated(folder, seed)?));
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let found: Vec<Result<Vec<(usize, RunSummary)>, Trouble>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            let ended = |thread: ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|_| Err(Trouble::Io("a thread of the judge failed".into())))
+            };
+            threads.into_iter().map(ended).collect()
+        });
+        let mut runs: Vec<(usize, RunSummary)> = vec![];
+        for part in found {
+            runs.extend(part?);
+        }
+        runs.sort_by_key(|(seed, _)| *seed);
+        Ok(runs.into_iter().map(|(_, run)| run).collect())
+    }
+
+    /// The simulated run with this seed.
+    fn simulated(&self, folder: &Path, seed: usize) -> Result<RunSummary, Trouble> {
+        let out = folder.join(format!("sim-{}", self.build)).join(format!("seed-{seed}"));
+        let run = match read(&out) {
+            Some(run) => run,
+            None => {
+                self.run(folder, "sim", &out, seed, PATIENCE)?;
+                // The records can be made again; a hundred cells of them would fill a disk.
+                let records = out.join("runs");
+                match fs::remove_dir_all(&records) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(Trouble::io(&records)(error));
+                    }
+                    _ => read(&out).ok_or_else(missing)?,
+                }
+            }
+        };
+        run.invalid.first().map_or(Ok(()), |reason| Err(Trouble::Failed(reason.clone())))?;
+        Ok(run)
+    }
+
+    /// The live run with this seed, run now if it is not there; `None` if it is not there and `only_kept` is true. `length` is
+    /// the lab's duration.
+    ///
+    /// # Errors
+    /// Weir fails or refuses the lab, every attempt was invalid, or a file cannot be written.
+    pub fn live(
+        &self,
+        folder: &Path,
+        seed: usize,
+        length: Duration,
+        only_kept: bool,
+    ) -> Result<Option<RunSummary>, Trouble> {
+        let out = folder.join("live").join(format!("seed-{seed}"));
+        loop {
+            if let Some(run) = read(&out) {
+                let Some(reason) = run.invalid.first() else { return Ok(Some(run)) };
+                let (reason, attempt) = (reason.clone(), attempts(&out) + 1);
+                let aside = invalid(&out, attempt);
+                fs::rename(&out, &aside).map_err(Trouble::io(&aside))?;
+                eprintln!("    live run {seed}, attempt {attempt}, was invalid: {reason}");
+            }
+            let so_far = attempts(&out);
+            if so_far >= ATTEMPTS {
+                let reason = read(&invalid(&out, so_far)).and_then(|run| run.invalid.first().cloned());
+                return Err(Trouble::Invalid(reason.unwrap_or_else(|| "the reason was removed".into())));
+            }
+            if only_kept {
+                return Ok(None);
+            }
+            live::wait_for_others();
+            self.run(folder, "live", &out, seed, length + LIVE_PATIENCE)?;
+        }
+    }
+
+    /// Runs the lab once. What weir says stands in a file beside its results, until it has ended well.
+    fn run(
+        &self,
+        folder: &Path,
+        engine: &str,
+        out: &Path,
+        seed: usize,
+        patience: Duration,
+    ) -> Result<(), Trouble> {
+        // A run that was interrupted left a folder without a summary, maybe of another build.
+        if out.exists() {
+            fs::remove_dir_all(out).map_err(Trouble::io(out))?;
+        }
+        let said = out.with_extension("txt");
+        fs::create_dir_all(out.parent().unwrap_or(folder)).map_err(Trouble::io(out))?;
+        let file = File::create(&said).map_err(Trouble::io(&said))?;
+        let mut child = Command::new(&self.program)
+            .arg("run")
+            .arg(folder.join("lab.toml"))
+            .args(["--on", engine, "--no-report", "--set", &format!("run.seed={seed}"), "--out"])
+            .arg(out)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn()
+            .map_err(Trouble::io(&self.program))?;
+        let began = Instant::now();
+        let status = loop {
+            match child.try_wait().map_err(Trouble::io(&self.program))? {
+                Some(status) => break status,
+                None if began.elapsed() > patience => {
+                    child.kill().and_then(|()| child.wait()).map_err(Trouble::io(&self.program))?;
+                    return Err(Trouble::Failed(format!("weir did not end within {} s", patience.as_secs())));
+                }
+                None => std::thread::sleep((began.elapsed() / 10).clamp(Duration::from_millis(1), LOOK)),
+            }
+        };
+        match status.code() {
+            Some(0) if read(out).is_none() => Err(missing()),
+            Some(0) => fs::remove_file(&said).map_err(Trouble::io(&said)),
+            Some(130) => Err(Trouble::Io("interrupted; the same command goes on".into())),
+            _ => Err(Trouble::Failed(format!("weir: {status}: {}", last_lines(&said)))),
+        }
+    }
+}
+
+fn missing() -> Trouble {
+    Trouble::Failed("weir ended well, but its run is not there".into())
+}
+
+/// The run of a result folder; `None` if it has no summary, or none with a run.
+fn read(out: &Path) -> Option<RunSummary> {
+    let text = fs::read(out.join("summary.json")).ok()?;
+    let mut summary: Summary = serde_json::from_slice(&text).ok()?;
+    summary.runs.pop()
+}
+
+/// Where an invalid run is set aside.
+fn invalid(out: &Path, attempt: usize) -> PathBuf {
+    out.with_extension(format!("invalid-{attempt}"))
+}
+
+/// How many attempts at a run were invalid.
+fn attempts(out: &Path) -> usize {
+    (1..).take_while(|attempt| invalid(out, *attempt).exists()).count()
+}
+
+/// Forgets the invalid attempts at a cell's live runs, so that they are tried again.
+///
+/// # Errors
+/// They cannot be removed.
+pub fn forget_invalid(folder: &Path) -> Result<(), Trouble> {
+    let live = folder.join("live");
+    let Ok(entries) = fs::read_dir(&live) else { return Ok(()) };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_some_and(|it| it.to_string_lossy().starts_with("invalid-")) {
+            fs::remove_dir_all(&path).map_err(Trouble::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// The last lines that weir said, in one.
+fn last_lines(said: &Path) -> String {
+    let text = fs::read(said).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    lines[lines.len().saturating_sub(4)..].join("; ").chars().map(printable).take(400).collect()
+}
+
+/// Writes a file that appears whole or not at all.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Trouble> {
+    let part = path.with_extension("part");
+    fs::write(&part, text).map_err(Trouble::io(&part))?;
+    fs::rename(&part, path).map_err(Trouble::io(path))
+}
