@@ -8,17 +8,61 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1800);
 /// How often it looks.
 const LOOK: Duration = Duration::from_secs(1);
+/// The share of the processors' time below which a machine is quiet. Weir calls a run invalid where others use half of it.
+const QUIET: f64 = 0.2;
+/// How long the processors are watched.
+const MOMENT: Duration = Duration::from_millis(300);
 
-/// Waits until no other live run is under way, or until half an hour is over.
-pub(crate) fn wait_for_others() {
+/// Waits until no other live run is under way, or until half an hour is over; then until the machine is quiet, or until `patience`
+/// is over.
+pub(crate) fn wait(patience: Duration) {
+    wait_until("another process runs live", PATIENCE, || other().is_none());
+    wait_until("the machine is busy", patience, is_quiet);
+}
+
+fn wait_until(why: &str, patience: Duration, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     let mut said = false;
-    while let Some(process) = (began.elapsed() < PATIENCE).then(other).flatten() {
+    while began.elapsed() < patience && !is_so() {
         if !said {
-            eprintln!("    process {process} runs live: waiting for its end");
+            eprintln!("    {why}: waiting");
             said = true;
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether the processors are nearly idle for a moment. What cannot be read counts as quiet.
+fn is_quiet() -> bool {
+    let before = Processors::now();
+    std::thread::sleep(MOMENT);
+    let after = Processors::now();
+    before.zip(after).and_then(|(before, after)| after.busy_since(before)).is_none_or(|share| share < QUIET)
+}
+
+/// Ticks of all processors since the machine started.
+#[derive(Debug, Clone, Copy)]
+struct Processors {
+    idle: u64,
+    all: u64,
+}
+
+impl Processors {
+    fn now() -> Option<Processors> {
+        Processors::of(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The first line of `/proc/stat` (proc(5)): user, nice, system, idle, iowait, irq, softirq, steal.
+    fn of(stat: &str) -> Option<Processors> {
+        let words = stat.lines().next()?.split_whitespace().skip(1).take(8);
+        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+        Some(Processors { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
+    }
+
+    /// The share of the time in which they were busy; `None` if no time has passed.
+    fn busy_since(self, before: Processors) -> Option<f64> {
+        let (all, idle) = (self.all.checked_sub(before.all)?, self.idle.saturating_sub(before.idle));
+        (all > 0).then(|| 1.0 - idle as f64 / all as f64)
     }
 }
 
@@ -42,6 +86,15 @@ fn runs_live(words: &[impl AsRef<str>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_processors_are_busy_for_the_time_in_which_they_are_not_idle() {
+        let before = Processors::of("cpu  10 0 10 100 20 0 0 0 0 0\ncpu0 1").unwrap();
+        let after = Processors::of("cpu  20 0 30 160 30 0 0 0 0 0\n").unwrap();
+        // 30 ticks of work, 70 idle or waiting for a disk.
+        assert!((after.busy_since(before).unwrap() - 0.3).abs() < 1e-12);
+        assert!(before.busy_since(before).is_none());
+    }
 
     #[test]
     fn a_live_run_of_weir_is_known_by_its_command() {

@@ -4,6 +4,7 @@
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 use weir_judge::causes::Causes;
 use weir_judge::cell::Id;
 use weir_judge::document::{document, unexplained};
@@ -41,6 +42,9 @@ struct Arguments {
     /// Do not shrink cells that differ
     #[arg(long)]
     no_shrink: bool,
+    /// Wait up to this many seconds before a live run while others use the processors
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
     /// Print this cell's lab, and run nothing
     #[arg(long, value_name = "NUMBER")]
     show: Option<u64>,
@@ -75,8 +79,8 @@ fn judge(arguments: &Arguments) -> Result<ExitCode, String> {
     let Arguments { keep, resimulate, retry_invalid, no_shrink, cells, .. } = *arguments;
     let asked = Asked { cells, keep, resimulate, retry_invalid, no_shrink };
     let causes = Causes::read(&arguments.causes)?;
-    let weir =
-        Weir::open(&arguments.weir).map_err(|error| format!("{}: {error}", arguments.weir.display()))?;
+    let weir = Weir::open(&arguments.weir, Duration::from_secs(arguments.patience))
+        .map_err(|error| format!("{}: {error}", arguments.weir.display()))?;
     let version = version(&arguments.weir)?;
     let said = |trouble: Trouble| match trouble {
         Trouble::Failed(text) | Trouble::Invalid(text) | Trouble::Io(text) => text,

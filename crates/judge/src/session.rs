@@ -223,7 +223,7 @@ impl Session {
             let length = f64::from(draw(self.id(*number)).duration) + OVERHEAD;
             SIMULATOR + if only_simulated { 0.0 } else { live * length }
         };
-        cells.iter().map(of).sum()
+        cells.iter().map(of).fold(0.0, |sum, seconds| sum + seconds)
     }
 
     fn write(&mut self) -> Result<(), Trouble> {

@@ -32,6 +32,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Weir {
     program: PathBuf,
     build: String,
+    /// The longest wait for an idle machine before a live run.
+    patience: Duration,
 }
 
 /// Why there are no runs.
@@ -53,11 +55,11 @@ impl Trouble {
 }
 
 impl Weir {
-    /// The program at this path.
+    /// The program at this path; live runs wait up to `patience` for an idle machine.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn open(program: &Path) -> io::Result<Weir> {
+    pub fn open(program: &Path, patience: Duration) -> io::Result<Weir> {
         let program = fs::canonicalize(program)?;
         let (mut file, mut hasher, mut piece) =
             (File::open(&program)?, XxHash64::with_seed(0), vec![0; 1 << 17]);
@@ -68,7 +70,7 @@ impl Weir {
             }
         }
         let build = format!("{:08x}", hasher.finish() >> 32);
-        Ok(Weir { program, build })
+        Ok(Weir { program, build, patience })
     }
 
     /// Which build it is: a hash of the program.
@@ -158,7 +160,7 @@ impl Weir {
             if only_kept {
                 return Ok(None);
             }
-            live::wait_for_others();
+            live::wait(self.patience);
             self.run(folder, "live", &out, seed, length + LIVE_PATIENCE)?;
         }
     }

@@ -46,7 +46,7 @@ impl Bench {
 
     fn command(&self, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir-judge"));
-        command.arg(self.path("program")).args(["--cells", &CELLS.to_string()]);
+        command.arg(self.path("program")).args(["--cells", &CELLS.to_string(), "--patience", "0"]);
         for (option, name) in
             [("--results", "results"), ("--document", "judge.md"), ("--causes", "causes.toml")]
         {
