@@ -30,6 +30,9 @@ struct Arguments {
     /// How many cells
     #[arg(long, default_value_t = 40)]
     cells: u64,
+    /// Only these cells, by number
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    only: Vec<u64>,
     /// Keep verdicts that another build of weir gave
     #[arg(long)]
     keep: bool,
@@ -76,7 +79,9 @@ fn judge(arguments: &Arguments) -> Result<ExitCode, String> {
         print!("{}", draw(Id { seed, number }).toml());
         return Ok(ExitCode::SUCCESS);
     }
-    let Arguments { keep, resimulate, retry_invalid, no_shrink, cells, .. } = *arguments;
+    let Arguments { keep, resimulate, retry_invalid, no_shrink, .. } = *arguments;
+    let chosen = |number: &u64| arguments.only.is_empty() || arguments.only.contains(number);
+    let cells = (1..=arguments.cells).filter(chosen).collect();
     let asked = Asked { cells, keep, resimulate, retry_invalid, no_shrink };
     let causes = Causes::read(&arguments.causes)?;
     let weir = Weir::open(&arguments.weir, Duration::from_secs(arguments.patience))

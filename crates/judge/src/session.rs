@@ -20,10 +20,10 @@ const SIMULATOR: f64 = 10.0;
 const USUAL_LIVE: f64 = 4.0;
 
 /// What a session is asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// How many cells.
-    pub cells: u64,
+    /// The numbers of the cells.
+    pub cells: Vec<u64>,
     /// Keep verdicts that another build of weir gave.
     pub keep: bool,
     /// Judge again with this build and the live runs that are there.
@@ -127,24 +127,16 @@ impl Session {
         mut after: impl FnMut(&State) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let began = Instant::now();
-        let open: Vec<u64> = (1..=asked.cells).filter(|number| !self.is_done(*number, asked)).collect();
-        eprintln!(
-            "seed {}: {} cells, {} with a verdict; weir {}",
-            self.state.seed,
-            asked.cells,
-            asked.cells - open.len() as u64,
-            self.weir.build()
-        );
+        let all = asked.cells.len();
+        let open: Vec<u64> =
+            asked.cells.iter().copied().filter(|number| !self.is_done(*number, asked)).collect();
+        let done = all - open.len();
+        eprintln!("seed {}: {all} cells, {done} with a verdict; weir {}", self.state.seed, self.weir.build());
         for (place, number) in open.iter().enumerate() {
             self.judge(*number, asked)?;
             after(&self.state)?;
             let left = self.seconds_left(&open[place + 1..], asked.resimulate);
-            eprintln!(
-                "    {} of {} cells; about {} left",
-                asked.cells - (open.len() - place - 1) as u64,
-                asked.cells,
-                span(left)
-            );
+            eprintln!("    {} of {all} cells; about {} left", done + place + 1, span(left));
         }
         if !asked.no_shrink && !asked.resimulate {
             self.shrink_all(asked, &mut after)?;
@@ -194,7 +186,7 @@ impl Session {
         asked: &Asked,
         after: &mut impl FnMut(&State) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let all = self.state.cells.iter().filter(|(number, _)| **number <= asked.cells);
+        let all = self.state.cells.iter().filter(|(number, _)| asked.cells.contains(number));
         let open: Vec<u64> = all
             .filter(|(_, judged)| judged.outcome.is_fault() && judged.shrunk.is_none())
             .map(|(number, _)| *number)
