@@ -1,7 +1,7 @@
 //! Causes of differences, which a person found and wrote into `docs/judge-causes.toml`: the kernel's own noise, or what weir
 //! does not model. Each names the cells that it explains and the evidence.
 
-use crate::cell::Id;
+use crate::id::Id;
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;

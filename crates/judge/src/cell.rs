@@ -2,36 +2,10 @@
 //! write, and as a flat list of keys for the decision tree.
 
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write};
-use std::str::FromStr;
+use std::fmt::Write;
 
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
-
-/// The name of a cell: the seed of its session and its number, from 1; `3-17` in text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id {
-    /// The session's seed.
-    pub seed: u64,
-    /// The cell's number in the session.
-    pub number: u64,
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.seed, self.number)
-    }
-}
-
-impl FromStr for Id {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Id, String> {
-        let parts = text.split_once('-');
-        let read = parts.and_then(|(seed, number)| Some((seed.parse().ok()?, number.parse().ok()?)));
-        read.map(|(seed, number)| Id { seed, number })
-            .ok_or_else(|| format!("`{text}` is not the name of a cell, such as 3-17"))
-    }
-}
 
 /// What the judge runs on both engines.
 #[derive(Debug, Clone, PartialEq)]
@@ -500,12 +474,5 @@ mod tests {
         other.extras = vec![Extra::Loss { percent: 1.0, burst: 1 }, Extra::Ip6];
         let names = |cell: &Cell| cell.keys().into_iter().map(|(key, _)| key).collect::<Vec<_>>();
         assert_eq!(names(&plain_cell()), names(&other));
-    }
-
-    #[test]
-    fn a_cells_name_reads_back() {
-        let id = Id { seed: 3, number: 17 };
-        assert_eq!(id.to_string().parse(), Ok(id));
-        assert!("3".parse::<Id>().is_err());
     }
 }

@@ -2,7 +2,8 @@
 //! and the seeds.
 
 use crate::causes::Causes;
-use crate::cell::{Id, plain, round};
+use crate::cell::{plain, round};
+use crate::id::Id;
 use crate::measure::MEASURES;
 use crate::session::{Judged, State};
 use crate::tree::{Example, leaves};

@@ -3,7 +3,8 @@
 //! Each lab is one that a person could write: numbers have two significant digits, and each property beyond a plain bulk
 //! transfer is rare. A cell that the plan refuses is an error here.
 
-use crate::cell::{Buffer, Cell, Extra, Group, Id, Queue, Workload, plain, round};
+use crate::cell::{Buffer, Cell, Extra, Group, Queue, Workload, plain, round};
+use crate::id::Id;
 use weir_base::Random;
 
 /// Controllers that this kernel has, or that weir loads into it. Copa has no kernel form, and Circuit TCP stands apart, since it

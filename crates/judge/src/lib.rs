@@ -8,6 +8,7 @@ pub mod causes;
 pub mod cell;
 pub mod document;
 pub mod draw;
+pub mod id;
 mod live;
 pub mod measure;
 pub mod session;

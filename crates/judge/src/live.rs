@@ -14,8 +14,11 @@ const QUIET: f64 = 0.2;
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// Waits until no other live run is under way, or until half an hour is over; then until the machine is quiet, or until `patience`
-/// is over.
+/// is over. Without patience it waits for nothing.
 pub(crate) fn wait(patience: Duration) {
+    if patience.is_zero() {
+        return;
+    }
     wait_until("another process runs live", PATIENCE, || other().is_none());
     wait_until("the machine is busy", patience, is_quiet);
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 use weir_judge::causes::Causes;
-use weir_judge::cell::Id;
 use weir_judge::document::{document, unexplained};
 use weir_judge::draw::draw;
+use weir_judge::id::Id;
 use weir_judge::session::{self, Asked, Session};
 use weir_judge::weir::{Trouble, Weir};
 
@@ -39,13 +39,13 @@ struct Arguments {
     /// Judge all cells again: simulate them with this build and use the live runs that are there, without new ones
     #[arg(long, conflicts_with = "keep")]
     resimulate: bool,
-    /// Try cells again whose live runs were invalid
+    /// Try cells again whose live runs were invalid or failed
     #[arg(long)]
     retry_invalid: bool,
     /// Do not shrink cells that differ
     #[arg(long)]
     no_shrink: bool,
-    /// Wait up to this many seconds before a live run while others use the processors
+    /// Wait up to this many seconds before a live run while others use the processors; 0 waits for nothing, not even for other live runs
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
     /// Print this cell's lab, and run nothing

@@ -1,10 +1,11 @@
 //! A session: the cells of one seed, one after the other. Its folder holds each cell's lab and runs, and `session.json` with
 //! the verdicts. Everything is written whole, so that after `kill -9` the same command goes on.
 
-use crate::cell::{Cell, Id, Value};
+use crate::cell::{Cell, Value};
 use crate::draw::draw;
+use crate::id::Id;
 use crate::shrink::{Fault, Shrunk, shrink};
-use crate::trial::{self, MOST_LIVE, Outcome, Trial, Way};
+use crate::trial::{self, LIVE, MOST_LIVE, Outcome, Trial, Way};
 use crate::verdict::Row;
 use crate::weir::{Trouble, Weir, forget_invalid, write_whole};
 use serde::{Deserialize, Serialize};
@@ -158,8 +159,11 @@ impl Session {
         let Some(judged) = self.state.cells.get(&number) else { return false };
         let same_cell = judged.line == draw(self.id(number)).line();
         let same_build = judged.build == self.weir.build();
-        let again = asked.retry_invalid && judged.outcome == Outcome::Invalid;
-        same_cell && (same_build || asked.keep) && !again && !asked.resimulate
+        let no_live = judged.outcome == Outcome::Invalid || judged.reason.starts_with(LIVE);
+        let again = asked.resimulate || (asked.retry_invalid && no_live);
+        // A cell that was judged by the live runs at hand may need more of them.
+        let undecided = judged.outcome == Outcome::CannotTell && judged.live < MOST_LIVE;
+        same_cell && (same_build || asked.keep) && !again && !undecided
     }
 
     fn judge(&mut self, number: u64, asked: &Asked) -> Result<(), Trouble> {

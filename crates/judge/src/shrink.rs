@@ -162,8 +162,8 @@ fn round_numbers(cell: &mut Cell) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Id;
     use crate::draw::draw;
+    use crate::id::Id;
 
     #[test]
     fn every_simplification_is_another_lab() {

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 use weir_record::RunSummary;
 
+/// What the reason of a failure on the live engine begins with.
+pub(crate) const LIVE: &str = "live: ";
 /// Most live runs of a cell.
 pub const MOST_LIVE: usize = 10;
 const _: () = assert!(MOST_LIVE <= SEEDS);
@@ -109,7 +111,7 @@ pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<
             return Ok(Trial::without(Outcome::Invalid, reason, live.len(), rows));
         }
         Err(Trouble::Failed(reason)) => {
-            return Ok(Trial::without(Outcome::Failed, format!("live: {reason}"), live.len(), rows));
+            return Ok(Trial::without(Outcome::Failed, format!("{LIVE}{reason}"), live.len(), rows));
         }
         Err(trouble) => return Err(trouble),
         Ok(_) => {}

@@ -83,7 +83,7 @@ impl Bench {
 fn with_bbr() -> usize {
     (1..=CELLS)
         .filter(|&number| {
-            weir_judge::draw::draw(weir_judge::cell::Id { seed: 1, number }).toml().contains("\"bbr\"")
+            weir_judge::draw::draw(weir_judge::id::Id { seed: 1, number }).toml().contains("\"bbr\"")
         })
         .count()
 }
@@ -147,6 +147,21 @@ fn a_mended_simulator_is_judged_again_with_the_live_runs_that_are_there() {
     assert_eq!(bench.judge(&["--resimulate"]).status.code(), Some(0));
     assert_eq!(bench.outcomes(), [Outcome::Agree; CELLS as usize]);
     assert_eq!((bench.calls("sim"), bench.calls("live")), (2 * sim, live));
+}
+
+#[test]
+fn a_resimulated_cell_that_needs_more_live_runs_gets_them_in_the_next_session() {
+    let bench = Bench::new();
+    bench.judge(&[]);
+    let live = bench.calls("live");
+    // Two live runs are enough to agree, but not to differ.
+    bench.set("bias", "-50");
+    bench.build("broken");
+    bench.judge(&["--resimulate"]);
+    let count = |outcome| bench.outcomes().into_iter().filter(|it| *it == outcome).count();
+    assert_eq!((count(Outcome::CannotTell), bench.calls("live")), (with_bbr(), live));
+    bench.judge(&["--no-shrink"]);
+    assert_eq!((count(Outcome::Differs), bench.calls("live")), (with_bbr(), live + 2 * with_bbr()));
 }
 
 #[test]
