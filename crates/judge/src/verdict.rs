@@ -154,14 +154,16 @@ pub fn rows(live: &[RunSummary], sim: &[RunSummary], packet_ms: f64) -> Vec<Row>
         .collect()
 }
 
-/// `None` if the measure is undefined in all runs of both engines.
+/// `None` if the measure is undefined in all runs of both engines, or in more than half of each: then it is about a rare event, such
+/// as the end of a long transfer.
 fn row(key: &Key, live: &[Option<f64>], sim: &[Option<f64>], packet_ms: f64) -> Option<Row> {
     let measure = &MEASURES[key.0];
     let known = |values: &[Option<f64>]| values.iter().copied().flatten().collect::<Vec<f64>>();
     let (some_live, some_sim) = (known(live), known(sim));
     let mean = |values: &[f64]| (!values.is_empty()).then(|| Moments::of(values).mean);
     let (live_mean, sim_mean) = (mean(&some_live), mean(&some_sim));
-    if live_mean.is_none() && sim_mean.is_none() {
+    let rare = |some: &[f64], all: &[Option<f64>]| some.is_empty() || 2 * some.len() < all.len();
+    if rare(&some_live, live) && rare(&some_sim, sim) {
         return None;
     }
     let limits = measure.limits(live_mean.unwrap_or(0.0), packet_ms);
@@ -260,6 +262,9 @@ mod tests {
         assert_eq!(found(&[Some(3.0); 4]), Verdict::Differs);
         assert_eq!(found(&[Some(3.0); 3]), Verdict::CannotTell);
         assert!(row(&key, &[None; 4], &[None; 20], 0.1).is_none());
+        // One transfer of ten ends before the run does.
+        let rare = [[Some(14.0)].as_slice(), &[None; 9]].concat();
+        assert!(row(&key, &rare, &[rare.clone(), rare.clone()].concat(), 0.1).is_none());
     }
 
     #[test]
