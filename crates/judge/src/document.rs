@@ -81,8 +81,8 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
             share(agree),
             match (count(Outcome::Differs) + count(Outcome::Failed), open) {
                 (0, _) => "None differs.".to_owned(),
-                (differ, 0) => format!("{differ} differ, none without a cause that stands here."),
-                (differ, open) => format!("{differ} differ, {open} of them without a known cause."),
+                (differ, 0) => format!("Of {differ} that differ, none is without a cause that stands here."),
+                (differ, open) => format!("Of {differ} that differ, {open} have no known cause yet."),
             }
         ),
     );
@@ -321,7 +321,7 @@ mod tests {
     fn a_difference_without_a_cause_is_said_and_one_with_a_cause_points_to_it() {
         let text = document(&[state()], &Causes::default(), "weir 0.1.0");
         assert!(
-            text.contains("**1 of 2 cells agree (50 %).** 1 differ, 1 of them without a known cause."),
+            text.contains("**1 of 2 cells agree (50 %).** Of 1 that differ, 1 have no known cause yet."),
             "{text}"
         );
         let row = "| 4-2 | 200 Mbit/s: bbr | drops of down | 0.06 | 9.12 | -9.2 to -8.9 | -0.2 to +0.2 | **none yet** |";
@@ -336,7 +336,7 @@ mod tests {
         };
         let causes = Causes { cause: vec![cause] };
         let text = document(&[state()], &causes, "weir 0.1.0");
-        assert!(text.contains("none without a cause") && text.contains("| [1](#causes) |"), "{text}");
+        assert!(text.contains("none is without a cause") && text.contains("| [1](#causes) |"), "{text}");
         assert!(text.contains("1. Noise. (cells 4-2). Evidence: Ten runs."), "{text}");
         assert_eq!(unexplained(&[state()], &causes), []);
     }

@@ -104,7 +104,7 @@ fn judge(arguments: &Arguments) -> Result<ExitCode, String> {
         eprintln!("no cell differs without a cause; {document}");
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("{} cells differ without a known cause: {}; {document}", names.len(), names.join(", "));
+    eprintln!("without a known cause: {}; {document}", names.join(", "));
     Ok(ExitCode::FAILURE)
 }
 

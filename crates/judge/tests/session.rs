@@ -132,7 +132,7 @@ fn a_fault_is_found_shrunk_and_explained_by_a_cause() {
     bench.set("causes.toml", &causes);
     let live = bench.calls("live");
     assert_eq!(bench.judge(&[]).status.code(), Some(0));
-    assert!(bench.document().contains("none without a cause"), "{}", bench.document());
+    assert!(bench.document().contains("none is without a cause"), "{}", bench.document());
     assert_eq!(bench.calls("live"), live);
 }
 

@@ -135,7 +135,7 @@ mod tests {
         };
         // Two are delivered beyond the first one, which is missing, and the other two are sent. Then nothing is left to send.
         assert_eq!(answer(0, 2), (10, false));
-assert!(!answer(0, 6).1, "no room is left in the buffer, so the application has not written");
+        assert!(!answer(0, 6).1, "no room is left in the buffer, so the application has not written");
         // All twelve are acknowledged: the application finds nothing in flight when it writes.
         assert!(answer(12, 0).1);
     }
