@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod lab;
+mod oracle;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +16,8 @@ use weir_sim::Simulator;
 /// Progress is reported each 16,384 events and at each sample. A lab has a few thousand packets and at most a few dozen
 /// samples.
 const MOST_LOOKS: u64 = 500;
+/// A plain lab has a sample each round trip, and up to a million packets.
+const MOST_LOOKS_PLAIN: u64 = 5_000;
 
 /// The plan accepts at least this many of the labs that are drawn.
 const LEAST_ACCEPTED: f64 = 0.75;
@@ -24,10 +27,10 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Simulates a run, which fails as cancelled when it takes too many events.
-fn simulate(run: &Run) -> Result<(Records, Outcome), EngineError> {
+fn simulate(run: &Run, most_looks: u64) -> Result<(Records, Outcome), EngineError> {
     let (cancel, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     let progress = |_| {
-        if looks.fetch_add(1, Ordering::Relaxed) > MOST_LOOKS {
+        if looks.fetch_add(1, Ordering::Relaxed) > most_looks {
             cancel.store(true, Ordering::Relaxed);
         }
     };
@@ -48,17 +51,18 @@ fn check(text: &str, folder: &Path) -> Result<bool, String> {
         }
     };
     for run in lab.runs() {
-        let (records, outcome) = simulate(&run).map_err(|error| format!("it does not end: {error}"))?;
+        let (records, outcome) =
+            simulate(&run, MOST_LOOKS).map_err(|error| format!("it does not end: {error}"))?;
         if !outcome.audit.balances() {
             return Err(format!("packets do not add up: {:?}", outcome.audit));
         }
-        let (again, _) = simulate(&run).map_err(|error| error.to_string())?;
+        let (again, _) = simulate(&run, MOST_LOOKS).map_err(|error| error.to_string())?;
         if records != again {
             return Err("two runs of it differ".into());
         }
         // Under an observer no link is deferred: each event is handled at its turn.
         let mut watched =
-            simulate(&Run { packets: true, ..run.clone() }).map_err(|error| error.to_string())?.0;
+            simulate(&Run { packets: true, ..run.clone() }, MOST_LOOKS).map_err(|error| error.to_string())?.0;
         watched.packets.clone_from(&records.packets);
         if records != watched {
             return Err("packet records change the other records".into());
@@ -77,8 +81,34 @@ fn check(text: &str, folder: &Path) -> Result<bool, String> {
 fn every_lab_ends_balances_repeats_and_has_metrics_within_their_range() {
     let folder = tempfile::tempdir().unwrap();
     lab::write_traces(folder.path());
+    let accepted = AtomicU64::new(0);
+    let count = for_each_number(|number| {
+        let text = lab::lab(number);
+        match check(&text, folder.path()) {
+            Ok(taken) => drop(accepted.fetch_add(u64::from(taken), Ordering::Relaxed)),
+            Err(failure) => return Err(format!("{failure}\n{text}")),
+        }
+        Ok(())
+    });
+    let share = accepted.into_inner() as f64 / count as f64;
+    assert!(share >= LEAST_ACCEPTED, "the plan accepts only {share} of the labs");
+}
+
+#[test]
+fn a_flow_alone_uses_its_link_and_knows_its_rate_and_retransmits_what_is_lost() {
+    for_each_number(|number| {
+        let plain = oracle::plain(number);
+        let run = plain.run(Path::new("."));
+        let (records, _) = simulate(&run, MOST_LOOKS_PLAIN).map_err(|error| error.to_string())?;
+        let summary = RunSummary::new(&run_info("sim", &run), &records, None);
+        plain.broken(&summary, &records).map_or(Ok(()), |broken| Err(format!("{broken}\n{}", plain.text)))
+    });
+}
+
+/// Calls `check` for as many numbers as asked for, on all processors, and fails with the first failures. Returns how many there were.
+fn for_each_number(check: impl Fn(u64) -> Result<(), String> + Sync + std::panic::RefUnwindSafe) -> u64 {
     let (first, count) = (number("WEIR_RANDOM_FIRST", 0), number("WEIR_RANDOM_LABS", 1000));
-    let (next, accepted) = (AtomicU64::new(first), AtomicU64::new(0));
+    let next = AtomicU64::new(first);
     let failures = std::sync::Mutex::new(Vec::new());
     let work = || {
         loop {
@@ -86,17 +116,10 @@ fn every_lab_ends_balances_repeats_and_has_metrics_within_their_range() {
             if number >= first + count {
                 return;
             }
-            let text = lab::lab(number);
-            let checked = std::panic::catch_unwind(|| check(&text, folder.path()));
-            let failure = match checked {
-                Ok(Ok(taken)) => {
-                    accepted.fetch_add(u64::from(taken), Ordering::Relaxed);
-                    continue;
-                }
-                Ok(Err(failure)) => failure,
-                Err(_) => "it panics, see above".into(),
-            };
-            failures.lock().unwrap().push(format!("lab {number}: {failure}\n{text}"));
+            let checked = std::panic::catch_unwind(|| check(number));
+            if let Err(failure) = checked.unwrap_or_else(|_| Err("it panics, see above".into())) {
+                failures.lock().unwrap().push(format!("lab {number}: {failure}"));
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -106,6 +129,5 @@ fn every_lab_ends_balances_repeats_and_has_metrics_within_their_range() {
     let failures = failures.into_inner().unwrap();
     let shown = failures.iter().take(5).map(String::as_str).collect::<Vec<_>>().join("\n\n");
     assert!(failures.is_empty(), "{} of {count} labs fail\n\n{shown}", failures.len());
-    let share = accepted.into_inner() as f64 / count as f64;
-    assert!(share >= LEAST_ACCEPTED, "the plan accepts only {share} of the labs");
+    count
 }
