@@ -72,7 +72,9 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ack::Arrival;
     use super::super::config::Config;
+    use super::super::segment::Segment;
     use super::super::written::Written;
     use super::*;
 
@@ -117,17 +119,9 @@ mod tests {
         let now = Time::ZERO + weir_base::Span::from_millis(20);
         let mut answer = |first: u64, sacked: u64| {
             let sack = [(1 + (first + 1) * MSS, 1 + (first + 1 + sacked) * MSS)];
-            let arrival = crate::tcp::ack::Arrival {
-                ack: 1 + first * MSS,
-                seq: 0,
-                window: 1 << 20,
-                has_data: false,
-                ece: false,
-                told: None,
-                tsval: 0,
-                tsecr: 0,
-                sack: &sack[..usize::from(sacked > 0)],
-            };
+            let segment = Segment { window: 1 << 20, ..Segment::default() };
+            let sack = &sack[..usize::from(sacked > 0)];
+            let arrival = Arrival::plain(&segment, 1 + first * MSS, 0, sack);
             sender.on_ack(&arrival, now);
             sender.check_space(now);
             while sender.poll(now).is_some() {}

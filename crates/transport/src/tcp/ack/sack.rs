@@ -136,6 +136,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::tcp::config::Config;
+    use crate::tcp::segment::Segment;
     use crate::tcp::written::Written;
 
     const MSS: u64 = 1000;
@@ -150,17 +151,8 @@ mod tests {
         let now = START + weir_base::Span::from_millis(20);
         for blocks in acknowledgements {
             let sack: Vec<_> = blocks.iter().map(|&(from, to)| (1 + from * MSS, 1 + to * MSS)).collect();
-            let arrival = Arrival {
-                ack: 1,
-                seq: 0,
-                window: 1 << 20,
-                has_data: false,
-                ece: false,
-                told: None,
-                tsval: sender.clock.ticks(now),
-                tsecr: sender.clock.ticks(START),
-                sack: &sack,
-            };
+            let segment = Segment { window: 1 << 20, ..Segment::default() };
+            let arrival = Arrival::plain(&segment, 1, 0, &sack);
             sender.on_ack(&arrival, now);
         }
         sender.rack.reordering_seen
