@@ -55,11 +55,12 @@ impl Processors {
         Processors::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line of `/proc/stat` (proc(5)): user, nice, system, idle, iowait, irq, softirq, steal.
+    /// The first line of `/proc/stat` (proc(5)): user, nice, system, idle, iowait, irq, softirq, steal. Processes of lower priority
+    /// than usual (nice) leave their processor to a live run, so their time counts as idle.
     fn of(stat: &str) -> Option<Processors> {
         let words = stat.lines().next()?.split_whitespace().skip(1).take(8);
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-        Some(Processors { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
+        Some(Processors { idle: ticks.get(1)? + ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
     }
 
     /// The share of the time in which they were busy; `None` if no time has passed.

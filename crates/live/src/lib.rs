@@ -30,6 +30,7 @@ mod load;
 pub mod namespace;
 mod netlink;
 mod option;
+mod order;
 mod output;
 mod packet;
 mod ping;

@@ -6,6 +6,7 @@ use crate::card;
 use crate::ethtool::switch_offloads_off;
 use crate::namespace::{Namespace, set_sysctl, sysctl};
 use crate::netlink::{End, Netlink};
+use crate::order::{ORDER, keep_order};
 use crate::ring::{ReceiveRing, Sender};
 use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
@@ -16,7 +17,8 @@ use weir_plan::{Buffer, Group, Ip, Run};
 use weir_transport::RTO_MIN;
 
 /// The sysctls whose effective values are recorded: those that decide TCP's behaviour and differ between systems.
-const RECORDED: [&str; 20] = [
+const RECORDED: [&str; 21] = [
+    ORDER,
     "ipv4.tcp_rmem",
     "ipv4.tcp_wmem",
     "ipv4.tcp_ecn",
@@ -184,7 +186,12 @@ pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
 /// Makes a host and its pair of devices. Called inside the fabric's namespace.
 fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
     let namespace = Namespace::new()?;
-    namespace.inside(|| set_up_tcp(settings))?;
+    // Before the devices, which take it over. A kernel that cannot do it is told of by `weir doctor`.
+    let _ = keep_order(node);
+    namespace.inside(|| {
+        let _ = keep_order(node);
+        set_up_tcp(settings)
+    })?;
     let name = format!("h{node}");
     let near = End { name: &name, mac: fabric_mac_of(node), namespace: None };
     let far = End { name: "eth0", mac: mac_of(node), namespace: Some(namespace.as_fd()) };
