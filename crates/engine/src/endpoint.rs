@@ -35,6 +35,7 @@ pub fn record_endpoint(
         delivery_rate: sample.delivery_rate,
         retransmissions: sample.retransmitted,
         timeouts: Some(sample.timeouts),
+        spurious: sample.spurious,
     });
     if !random_arrivals && flow < FLOWS_WITH_STATE {
         sender.state(&mut |part, name, value| {

@@ -8,6 +8,8 @@ use weir_record::TransportSample;
 
 /// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: no loss so far.
 const INFINITE: u32 = 0x7fff_ffff;
+/// `TCPI_OPT_SACK` of include/uapi/linux/tcp.h: both ends use SACK.
+const TCPI_OPT_SACK: u8 = 2;
 
 /// Retransmissions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,5 +72,6 @@ pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<Trans
         delivery_rate: rate(info.tcpi_delivery_rate),
         retransmissions: info.tcpi_total_retrans.into(),
         timeouts: knows_timeouts.then(|| info.tcpi_total_rto.into()),
+        spurious: (info.tcpi_options & TCPI_OPT_SACK != 0).then(|| info.tcpi_dsack_dups.into()),
     })
 }

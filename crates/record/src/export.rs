@@ -297,7 +297,7 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), records.transport.len() + 1);
         assert!(lines[0].starts_with("at_ns,flow,cwnd_segments,ssthresh_segments,"));
-        assert_eq!(lines[3], "100000000,2,1,,3,21000000,20000000,221000000,,3000000,0,");
+        assert_eq!(lines[3], "100000000,2,1,,3,21000000,20000000,221000000,,3000000,0,,");
     }
 
     #[test]

@@ -261,6 +261,7 @@ table!(TransportSample {
     delivery_rate: Option<weir_base::Rate> = "delivery_rate_bit_per_s": "Delivery rate that the transport measured.",
     retransmissions: u64 = "retransmitted_segments_total": "Segments retransmitted since the start.",
     timeouts: Option<u64> = "timeouts_total": "Retransmission timeouts since the start, where known.",
+    spurious: Option<u64> = "spurious_segments_total": "Segments retransmitted since the start that had arrived, as the receiver reports by DSACK, where known.",
 });
 
 table!(StateSample<Arc<str>> {

@@ -85,6 +85,7 @@ pub(crate) fn busy_records() -> Records {
                 delivery_rate: (flow != 1).then(|| Rate::from_mbit_per_sec(n)),
                 retransmissions: n / 7,
                 timeouts: (flow < 2).then_some(n / 20),
+                spurious: (flow < 1).then_some(n / 40),
             });
         }
         records.rtt(&RttSample { at, group: (period % 2) as u32, rtt: histogram(&[20, 21, 20 + period]) });

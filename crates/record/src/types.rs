@@ -128,6 +128,8 @@ pub struct TransportSample {
     pub retransmissions: u64,
     /// Retransmission timeouts since the start; `None` if unknown.
     pub timeouts: Option<u64>,
+    /// Segments retransmitted since the start that had arrived, as the receiver reports by DSACK; `None` if unknown.
+    pub spurious: Option<u64>,
 }
 
 /// A value of the internal state of a queue, a controller or a station.

@@ -40,7 +40,7 @@ fn dctcp_without_codepoints_learns_of_congestion_by_loss_alone() {
     };
     let of = |run: &RunSummary, name| number(run.metrics.get(name));
     let seen = simulate(&lab("")).remove(0);
-    assert!(of(&seen, "marked_packets") > 1000.0 && of(&seen, "dropped_packets") == 0.0);
+    assert!(of(&seen, "marked_packets") > 900.0 && of(&seen, "dropped_packets") == 0.0);
     let bleached = "[stations.box]\nat = \"left\"\nlinks = [\"down\"]\nkind = \"ecn-bleacher\"";
     let blind = simulate(&lab(bleached)).remove(0);
     assert!(of(&blind, "marked_packets") == 0.0 && of(&blind, "dropped_packets") > 0.0);

@@ -68,6 +68,8 @@ pub struct Sample {
     pub retransmitted: u64,
     /// Retransmission timeouts so far.
     pub timeouts: u64,
+    /// Packets retransmitted so far that had arrived, as the receiver reports; `None` if it does not report them.
+    pub spurious: Option<u64>,
     /// Pacing rate, whether enforced or not.
     pub pacing_rate: Option<Rate>,
     /// Newest delivery rate.

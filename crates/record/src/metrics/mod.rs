@@ -84,6 +84,7 @@ pub const METRICS: &[Metric] = &[
     tcp::RETRANSMISSION_PERCENT,
     tcp::REFUSALS,
     tcp::TIMEOUTS,
+    tcp::SPURIOUS_RETRANSMISSIONS,
     tcp::CE_RECEIVED,
     completion::COMPLETION_TIME,
     completion::TRANSACTION_TIME,

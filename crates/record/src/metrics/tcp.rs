@@ -208,7 +208,22 @@ pub(super) const TIMEOUTS: Metric = Metric {
     bound: None,
     domain: Domain::NotNegative,
     formula: Formula::Flows(|f| {
-        Value::from(f.each().filter_map(|flow| flow.timeouts()).reduce(u64::saturating_add))
+        Value::from(f.each().filter_map(|flow| flow.timeouts.grown()).reduce(u64::saturating_add))
+    }),
+};
+
+/// Retransmitted segments that had arrived.
+pub(super) const SPURIOUS_RETRANSMISSIONS: Metric = Metric {
+    name: "spurious_retransmissions",
+    title: "Spurious retransmissions",
+    unit: "",
+    of: FLOWS,
+    definition: "Number of segments retransmitted though they had arrived, as the receiver reported by DSACK in the window, of flows whose transport is told of them; undefined if none is.",
+    source: "RFC 2883; the transport's own count (live: tcpi_dsack_dups)",
+    bound: None,
+    domain: Domain::NotNegative,
+    formula: Formula::Flows(|f| {
+        Value::from(f.each().filter_map(|flow| flow.spurious.grown()).reduce(u64::saturating_add))
     }),
 };
 

@@ -132,6 +132,7 @@ fn records() -> Records {
                 flow,
                 cwnd: if flow == 0 { period as f64 } else { 4.0 },
                 timeouts: (flow < 2).then_some(period / 2),
+                spurious: (flow < 1).then_some(period),
                 ..TransportSample::default()
             });
         }
@@ -308,6 +309,9 @@ fn retransmissions_round_trips_and_timeouts_are_those_of_the_window() {
     assert_eq!(flow.get("timeouts"), Value::Count(4));
     assert_eq!(view.of_group(0).get("timeouts"), Value::Count(8));
     assert_eq!(view.of_group(1).get("timeouts"), Value::Undefined);
+    // 10 at the end, 2 at the window's begin; only the first flow is told of them.
+    assert_eq!(view.of_group(0).get("spurious_retransmissions"), Value::Count(8));
+    assert_eq!(view.of_flow(1).get("spurious_retransmissions"), Value::Undefined);
     assert_near(&view.of_group(0), "rtt_ms", 30.0);
     // As many RTTs of 20 ms as of 40 ms.
     let deviation = view.of_group(0).get("rtt_deviation_ms").scalar().unwrap();

@@ -121,8 +121,9 @@ pub(super) struct FlowView {
     pub(super) planned: (u64, f64),
     /// For each [`FlowCounter`], its values at the window's begin and end; `None` if the transport does not record it.
     pub(super) counters: [Option<(f64, f64)>; FlowCounter::ALL.len()],
-    /// Timeouts until the window's begin, and until its end; `None` if unknown.
-    timeouts: (u64, Option<u64>),
+    /// The transport's count of timeouts, and of spurious retransmissions.
+    pub(super) timeouts: Total,
+    pub(super) spurious: Total,
     /// Time of the flow's last transport sample.
     last_transport: Time,
 }
@@ -181,9 +182,29 @@ impl FlowView {
     pub(super) fn has_told(&self) -> bool {
         !self.estimates.is_empty() || self.planned.0 > 0 || self.counters.iter().any(Option::is_some)
     }
+}
 
-    pub(super) fn timeouts(&self) -> Option<u64> {
-        self.timeouts.1.map(|until_end| until_end.saturating_sub(self.timeouts.0))
+/// A count since the start of a flow: its values at the window's begin, and at its end; `None` if unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Total {
+    begin: u64,
+    end: Option<u64>,
+}
+
+impl Total {
+    /// Takes the count at a time.
+    fn add(&mut self, count: Option<u64>, at: Time, window: &Window) {
+        if at <= window.from {
+            self.begin = count.unwrap_or(0);
+        }
+        if at <= window.to {
+            self.end = count.or(self.end);
+        }
+    }
+
+    /// Its growth in the window; `None` if it is unknown.
+    pub(super) fn grown(self) -> Option<u64> {
+        self.end.map(|end| end.saturating_sub(self.begin))
     }
 }
 
@@ -408,12 +429,8 @@ impl<'a> View<'a> {
     fn add_transport(&mut self, records: &Records) {
         for sample in &records.transport {
             let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
-            if sample.at <= self.window.from {
-                flow.timeouts.0 = sample.timeouts.unwrap_or(0);
-            }
-            if sample.at <= self.window.to {
-                flow.timeouts.1 = sample.timeouts.or(flow.timeouts.1);
-            }
+            flow.timeouts.add(sample.timeouts, sample.at, &self.window);
+            flow.spurious.add(sample.spurious, sample.at, &self.window);
             if let (true, Some((from, _))) = (self.window.holds(sample.at), flow.active) {
                 flow.cwnd.add(sample.cwnd, sample.at.since(flow.last_transport.max(from)));
             }

@@ -258,6 +258,7 @@ impl<S: RateControl, R: Reporter> Endpoint for Flow<S, R> {
             in_flight: 0,
             retransmitted: 0,
             timeouts: 0,
+            spurious: None,
             pacing_rate: Some(Rate::from_bits_per_sec((rate * 8.0) as u64)),
             delivery_rate: None,
             acknowledged: Bytes::ZERO,

@@ -292,6 +292,7 @@ impl Endpoint for Connection {
             in_flight: self.sender.in_flight(),
             retransmitted: self.sender.retransmitted,
             timeouts: self.sender.timeouts,
+            spurious: None,
             pacing_rate: Some(self.guide.rate()),
             delivery_rate: None,
             acknowledged: Bytes::new(self.sender.acknowledged),

@@ -384,7 +384,10 @@ impl Connection {
         if accepted < bytes
             && let Some(sender) = self.sender.as_deref_mut()
         {
-            sender.filled |= !sender.buffer.is_awaited();
+            if !sender.buffer.is_awaited() {
+                sender.filled = true;
+                sender.written.note_fill();
+            }
             sender.buffer.wait();
         }
         accepted

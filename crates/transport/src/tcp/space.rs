@@ -52,6 +52,9 @@ impl Sender {
             self.check_app_limited();
             self.written.end = full;
             self.filled = true;
+            if !self.written.greedy {
+                self.written.note_fill();
+            }
         }
     }
 

@@ -342,7 +342,7 @@ impl Sender {
         if self.batch.is_full() {
             self.end_full_batch(now);
         }
-        let push = next >= self.written.end && !self.written.endless;
+        let push = self.written.pushes(next);
         Next::Segment(Outgoing { start, len, fin: false, new: true, cwr: false, push })
     }
 
@@ -376,8 +376,8 @@ impl Sender {
         self.sub_mss.on_sent(now);
         self.last_sent = now;
         let cwr = len > 0 && std::mem::take(&mut self.ecn.cwr_queued);
-        // The end of the written data (`tcp_mark_push`). Trains of segments (GSO), whose ends also carry PSH, are not modelled.
-        let push = self.next >= self.written.end && !self.written.endless;
+        // Trains of segments (GSO), whose ends also carry PSH, are not modelled.
+        let push = self.written.pushes(self.next);
         Outgoing { start, len, fin, new: true, cwr, push }
     }
 

@@ -245,6 +245,7 @@ impl Endpoint for Connection {
             in_flight: self.flights.iter().map(Flight::packets).sum(),
             retransmitted: self.sum(|stream| stream.retransmitted),
             timeouts: self.timeouts,
+            spurious: None,
             pacing_rate: self.pacing_rate(self.last_heard),
             delivery_rate: first.delivery_rate(),
             acknowledged: Bytes::new(self.sum(|stream| stream.settled)),

@@ -64,6 +64,7 @@ impl Connection {
             in_flight: sender.board.in_flight(),
             retransmitted: sender.counters.retransmitted,
             timeouts: sender.counters.timeouts,
+            spurious: sender.sack.then_some(sender.dsacked),
             pacing_rate: sender.pacer.rate(),
             delivery_rate: sender.delivery.rate(sender.mss),
             acknowledged: Bytes::new(sender.una.saturating_sub(1)),
