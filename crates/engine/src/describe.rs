@@ -2,6 +2,7 @@
 
 use crate::ceiling::{ceiling, flows_of};
 use crate::cell_id;
+use crate::premises::premises;
 use std::collections::BTreeMap;
 use weir_base::{Rate, Span};
 use weir_fabric::Paths;
@@ -75,6 +76,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         stations: run.stations.iter().map(station).collect(),
         groups: run.groups.iter().map(group).collect(),
         flows: run.flows.iter().map(flow).collect(),
+        premises: premises(run, &paths),
     }
 }
 

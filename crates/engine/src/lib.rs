@@ -14,6 +14,7 @@ mod folder;
 mod jobs;
 mod lock;
 mod place;
+pub mod premises;
 mod rerun;
 mod results;
 mod run_file;

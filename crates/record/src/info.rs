@@ -41,6 +41,21 @@ pub struct RunInfo {
     pub groups: Vec<GroupInfo>,
     /// Flows.
     pub flows: Vec<FlowInfo>,
+    /// What may be concluded from its numbers.
+    #[serde(default)]
+    pub premises: Premises,
+}
+
+/// What the plan of a run permits to conclude from its numbers; see [`crate::Trip`]. By default nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Premises {
+    /// Whether no link or station changes the order of packets, their distances or their number, apart from queues and losses.
+    pub orderly: bool,
+    /// Whether losses bound the retransmissions: in addition no link changes, and all flows are of TCP with SACK or are datagrams.
+    pub counted: bool,
+    /// Whether the run has a single flow that must use its link: nothing but that link's full buffer, of half a
+    /// bandwidth-delay product or more, limits it, and the run is long enough.
+    pub fills: bool,
 }
 
 /// A level of the tree and the choice on it.

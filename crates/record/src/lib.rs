@@ -15,6 +15,7 @@ mod gathered;
 mod info;
 mod json;
 mod metrics;
+mod oracle;
 mod packed;
 mod reader;
 mod records;
@@ -37,12 +38,15 @@ mod writer;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;
-pub use info::{FlowInfo, GroupInfo, LinkInfo, Param, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo};
+pub use info::{
+    FlowInfo, GroupInfo, LinkInfo, Param, Premises, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo,
+};
 pub use json::{to_json, write_json};
 pub use metrics::{
     Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, SETTLING_TOLERANCE, Value, View, Window,
     metric,
 };
+pub use oracle::{LEAST_USED_PERCENT, MOST_ESTIMATE, ROUND_TRIPS_ABOVE, STARTUP_ROUND_TRIPS, Trip};
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{read_sealed, read_shard_sealed, seal};

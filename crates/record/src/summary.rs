@@ -3,6 +3,7 @@
 
 use crate::info::{Param, RunInfo, WindowInfo};
 use crate::metrics::{Level, Metrics, View};
+use crate::oracle::{Trip, trips};
 use crate::records::Records;
 use crate::types::Component;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,9 @@ pub struct RunSummary {
     /// Counters and state of each station.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stations: Vec<StationSummary>,
+    /// Oracles that the run trips: something is at fault, in the simulator, a controller or the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oracles: Vec<Trip>,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Reasons not to trust the numbers; empty if there are none.
@@ -223,6 +227,7 @@ impl RunSummary {
             queues: queues(view, info),
             windows,
             stations: stations(info, records),
+            oracles: trips(view, records),
             warnings: Vec::new(),
             invalid: Vec::new(),
         };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use weir_base::Ecn;
 use weir_record::compare::Compared;
-use weir_record::{Distribution, StationSummary};
+use weir_record::{Distribution, StationSummary, Trip};
 
 /// Number of runs whose pages share one file in a large lab.
 pub(crate) const PIECE: usize = 100;
@@ -104,6 +104,8 @@ pub struct RunNumbers {
     pub windows: Vec<WindowNumbers>,
     /// Reasons not to trust its numbers; empty if there are none.
     pub invalid: Vec<String>,
+    /// Oracles that the run trips.
+    pub oracles: Vec<Trip>,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Where all packets ended, in words.

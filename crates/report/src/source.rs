@@ -79,6 +79,7 @@ pub(crate) fn numbers(summary: &RunSummary, run: Option<&FinishedRun>) -> RunNum
         window_ratio: pair("window_ratio"),
         windows: crate::windows::numbers(summary),
         invalid: summary.invalid.clone(),
+        oracles: summary.oracles.clone(),
         warnings: summary.warnings.clone(),
         audit: outcome.map(|outcome| audit(&outcome.audit)),
         environment,

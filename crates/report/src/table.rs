@@ -5,6 +5,7 @@
 use crate::fit::{cut, cut_apart, wrapped};
 use crate::number::{number, rough};
 use crate::verdict::{Said, by_cell};
+use crate::warnings::of_oracle;
 use weir_base::Ecn;
 use weir_base::terminal::printable_line;
 use weir_record::compare::{Compared, Estimate};
@@ -369,7 +370,7 @@ impl Layout {
     }
 }
 
-/// Notes below the table: invalid runs, how repeats are joined, rows that were left out.
+/// Notes below the table: invalid runs, oracles that runs trip, how repeats are joined, rows that were left out.
 fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
     let mut notes = String::new();
     let invalid: Vec<&RunSummary> = summary.runs.iter().filter(|run| !run.invalid.is_empty()).collect();
@@ -380,6 +381,14 @@ fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
             many => format!("* {many} runs are invalid; the first, {}", first.id),
         };
         notes += &wrapped(&format!("{who}: {reason}"), width);
+    }
+    let mut tripping = summary.runs.iter().filter(|run| !run.oracles.is_empty());
+    if let Some((first, trip)) = tripping.next().and_then(|run| Some((run, run.oracles.first()?))) {
+        let who = match tripping.count() {
+            0 => first.id.clone(),
+            more => format!("{} runs have such a warning; the first, {}", more + 1, first.id),
+        };
+        notes += &wrapped(&format!("warning: {who}: {}", of_oracle(trip, &first.engine)), width);
     }
     if summary.runs.iter().any(|run| run.repeat > 1) {
         let text = "each row is the mean over a cell's repeats, with its 95 % interval (±)";

@@ -1,5 +1,9 @@
 //! Warnings for the reader, derived from a run's plan and its numbers: offered loads above the capacity, queues of a packet
-//! or two, warm-ups that cut off all of a group's traffic, and flow isolation that starves a flow.
+//! or two, warm-ups that cut off all of a group's traffic, flow isolation that starves a flow, and oracles that the run trips.
+
+mod oracle;
+
+pub(crate) use oracle::sentence as of_oracle;
 
 use crate::model::{GroupNumbers, LinkNumbers, RunNumbers};
 use crate::number::rough_with;
@@ -27,6 +31,7 @@ pub(crate) fn warnings(run: &Run, numbers: &RunNumbers) -> Vec<String> {
         warnings.extend(isolation(run, link, numbers));
     }
     warnings.extend(cut_off(run, numbers));
+    warnings.extend(numbers.oracles.iter().map(|trip| of_oracle(trip, &numbers.engine)));
     warnings
 }
 

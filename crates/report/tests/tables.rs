@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use weir_record::compare::{Rule, compare};
-use weir_record::{RunSummary, Summary};
+use weir_record::{RunSummary, Summary, Trip};
 
 /// A run with made-up metrics: `delay` ms of queue, `share` percent of the link for the first of two groups.
 fn run(engine: &str, params: &[(&str, &str)], repeat: u32, delay: f64, share: f64) -> RunSummary {
@@ -112,6 +112,20 @@ fn an_invalid_run_is_marked_and_its_reason_given() {
     let mut summary = quickstart();
     summary.runs[1].invalid = vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
     insta::assert_snapshot!(weir_report::table(&summary, 80));
+}
+
+#[test]
+fn a_run_that_trips_an_oracle_is_named_below_the_table() {
+    let mut summary = quickstart();
+    let trip = || Trip::Estimate { group: "cubic".into(), times: 1.3, for_s: 2.0 };
+    summary.runs[1].oracles = vec![trip()];
+    let table = weir_report::table(&summary, 400).replace('\u{a0}', " ");
+    let text =
+        "warning: live-tail drop, 4 BDP-1: The bandwidth estimate of group cubic is 1.3 times the rate";
+    assert!(table.contains(text), "{table}");
+    summary.runs[2].oracles = vec![trip()];
+    let table = weir_report::table(&summary, 400);
+    assert!(table.contains("warning: 2 runs have such a warning; the first, live-tail drop"), "{table}");
 }
 
 #[test]

@@ -94,14 +94,51 @@ fn every_lab_ends_balances_repeats_and_has_metrics_within_their_range() {
     assert!(share >= LEAST_ACCEPTED, "the plan accepts only {share} of the labs");
 }
 
+/// One number in so many has a lab for the rule about STARTUP, so that CI stays short.
+const STARTUP_SHARE: u64 = 8;
+/// One number in so many has a pair of labs.
+const PAIR_SHARE: u64 = 8;
+
+/// Simulates the run of a plain lab.
+fn simulate_plain(plain: &oracle::Plain) -> Result<(Run, Records), String> {
+    let run = plain.run(Path::new("."));
+    let (records, _) = simulate(&run, MOST_LOOKS_PLAIN).map_err(|error| error.to_string())?;
+    Ok((run, records))
+}
+
 #[test]
 fn a_flow_alone_uses_its_link_and_knows_its_rate_and_retransmits_what_is_lost() {
     for_each_number(|number| {
         let plain = oracle::plain(number);
-        let run = plain.run(Path::new("."));
-        let (records, _) = simulate(&run, MOST_LOOKS_PLAIN).map_err(|error| error.to_string())?;
-        let summary = RunSummary::new(&run_info("sim", &run), &records, None);
-        plain.broken(&summary, &records).map_or(Ok(()), |broken| Err(format!("{broken}\n{}", plain.text)))
+        let (run, records) = simulate_plain(&plain)?;
+        oracle::broken(&run, &records).map_or(Ok(()), |broken| Err(format!("{broken}\n{}", plain.text())))
+    });
+}
+
+#[test]
+fn bbr_leaves_startup_within_thirty_round_trips_if_only_the_link_limits_it() {
+    for_each_number(|number| {
+        if number % STARTUP_SHARE != 0 {
+            return Ok(());
+        }
+        let plain = oracle::startup(number);
+        let (run, records) = simulate_plain(&plain)?;
+        let stays = oracle::stays_in_startup(&run, &records);
+        stays.map_or(Ok(()), |stays| Err(format!("{stays}\n{}", plain.text())))
+    });
+}
+
+#[test]
+fn more_capacity_or_less_loss_or_more_buffer_costs_hardly_any_goodput() {
+    for_each_number(|number| {
+        if number % PAIR_SHARE != 0 {
+            return Ok(());
+        }
+        let pair = oracle::pair(number / PAIR_SHARE);
+        let delivered =
+            |plain| simulate_plain(plain).map(|(run, records)| oracle::Delivered::of(&run, &records));
+        let broken = pair.broken(delivered(&pair.base)?, delivered(&pair.better)?);
+        broken.map_or(Ok(()), |broken| Err(format!("{broken}\n{}", pair.better.text())))
     });
 }
 
