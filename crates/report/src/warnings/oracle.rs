@@ -37,7 +37,7 @@ pub(crate) fn sentence(trip: &Trip, engine: &str) -> String {
              ends STARTUP; if not, {culprit}.",
             rough(*round_trips),
             match engine {
-                "live" => "Linux is meant to do so",
+                "live" => "Linux does so by design",
                 _ => "real Linux does the same",
             }
         ),
