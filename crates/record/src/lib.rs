@@ -4,7 +4,8 @@
 //! a run's folder. [`Gathered`] holds a run's records by column, until a [shard](write_shard) of several runs is written.
 //! Reading gives [`Records`] again. With a [`RunInfo`], a [`View`] adds them up over a window of time, [`METRICS`] are
 //! computed from the view, and a [`RunSummary`] holds the metrics of a run in `summary.json`. [`series()`] computes values
-//! over time, [`spreads`] distributions. [`compare::compare`] compares two results, [`export`] writes tables for other tools.
+//! over time, [`spreads`] distributions. [`compare::compare`] compares two results, [`trajectory`] holds single flows of two
+//! runs beside each other, [`export`] writes tables for other tools.
 #![forbid(unsafe_code)]
 
 mod bound;
@@ -32,6 +33,7 @@ mod taken;
 #[cfg(test)]
 mod testing;
 mod tidy;
+pub mod trajectory;
 mod types;
 mod writer;
 
