@@ -1,11 +1,15 @@
-//! A packet capture of one link, for Wireshark: each packet from its IP header on, stamped with the start of its
-//! transmission (pcap with nanosecond stamps, link type RAW).
+//! Packet captures of links, for Wireshark: each packet from its IP header on, stamped with the start of its transmission
+//! (pcap with nanosecond stamps, link type RAW). [`segments`] reads one again.
+
+mod read;
+
+pub use read::{captured, segments, segments_of};
 
 use crate::EngineError;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use weir_base::Time;
 use weir_fabric::{Observer, PacketEvent, Wire};
@@ -14,11 +18,11 @@ use weir_plan::Run;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};
 
-/// Writes packets of one link to a file. [`Capture::finish`] returns the first error.
+/// Writes packets of links, each to a file of its own. [`Capture::finish`] returns the first error.
 #[derive(Clone)]
 pub struct Capture {
-    link: usize,
-    sink: Arc<Mutex<Sink>>,
+    /// The links by index, each with its file.
+    links: Vec<(usize, Arc<Mutex<Sink>>)>,
 }
 
 struct Sink {
@@ -53,6 +57,21 @@ impl Capture {
             .map_err(|error| EngineError::Failed(error.to_string()))
     }
 
+    /// Captures of the links of these names, as [`Capture::of_link`]; `None` without names.
+    ///
+    /// # Errors
+    /// The run has no link of a name, or a file cannot be made.
+    pub fn of_links(run: &Run, links: &[String], folder: &Path) -> Result<Option<Capture>, EngineError> {
+        let mut all = Capture { links: vec![] };
+        for (place, link) in links.iter().enumerate() {
+            // The file of a link that is named twice must not be made twice.
+            if !links[..place].contains(link) {
+                all.links.extend(Capture::of_link(run, link, folder)?.links);
+            }
+        }
+        Ok((!links.is_empty()).then_some(all))
+    }
+
     /// A capture of the link of this index.
     ///
     /// # Errors
@@ -67,33 +86,42 @@ impl Capture {
         let file = BufWriter::new(File::create(path)?);
         let writer =
             PcapWriter::with_header(file, header).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Capture {
-            link,
-            sink: Arc::new(Mutex::new(Sink { writer: Some(writer), error: None, frame: Vec::new() })),
-        })
+        let sink = Sink { writer: Some(writer), error: None, frame: Vec::new() };
+        Ok(Capture { links: vec![(link, Arc::new(Mutex::new(sink)))] })
     }
 
-    /// Ends the capture and flushes its file.
+    /// Ends the captures and flushes their files.
     ///
     /// # Errors
     /// The first error of writing.
     pub fn finish(&self) -> Result<(), String> {
-        let mut sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let ended: Vec<_> = self.links.iter().map(|(_, sink)| locked(sink).finish()).collect();
+        ended.into_iter().collect()
+    }
+}
+
+impl Sink {
+    fn finish(&mut self) -> Result<(), String> {
         let flushed =
-            sink.writer.take().map(|writer| writer.into_writer().into_inner().map_err(|e| e.to_string()));
-        match (sink.error.take(), flushed) {
+            self.writer.take().map(|writer| writer.into_writer().into_inner().map_err(|e| e.to_string()));
+        match (self.error.take(), flushed) {
             (Some(error), _) | (None, Some(Err(error))) => Err(error),
             _ => Ok(()),
         }
     }
 }
 
+fn locked(sink: &Mutex<Sink>) -> MutexGuard<'_, Sink> {
+    sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 impl<P: Wire> Observer<P> for Capture {
     fn packet(&mut self, link: usize, packet: &P, event: PacketEvent, now: Time) {
-        if link != self.link || event != PacketEvent::Sent {
+        if event != PacketEvent::Sent {
             return;
         }
-        let mut sink = self.sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Some((_, sink)) = self.links.iter().find(|(known, _)| *known == link) else { return };
+        let mut sink = locked(sink);
         let Sink { writer: Some(writer), error, frame } = &mut *sink else { return };
         frame.clear();
         packet.write_to(frame);

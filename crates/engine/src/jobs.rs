@@ -38,8 +38,8 @@ pub struct Jobs<'a> {
     pub threads: usize,
     /// Number of live runs side by side: more than one only if their links are so slow that they hardly load the machine.
     pub live: usize,
-    /// Capture the packets of the link of this name, in `<link>.pcap` beside the records.
-    pub capture: Option<&'a str>,
+    /// Capture the packets of the links of these names, each in `<link>.pcap` beside the records.
+    pub capture: &'a [String],
     /// How often a failed run is tried again; a run that failed with [`EngineError::Command`] never is.
     pub retries: u32,
 }
@@ -47,7 +47,7 @@ pub struct Jobs<'a> {
 impl Default for Jobs<'_> {
     /// One run after the other; a failed run is tried once more.
     fn default() -> Self {
-        Jobs { threads: 1, live: 1, capture: None, retries: 1 }
+        Jobs { threads: 1, live: 1, capture: &[], retries: 1 }
     }
 }
 
@@ -108,7 +108,7 @@ pub fn run_all(
     }
     // Captures and the output of commands are files beside a run's records: these runs need folders of their own.
     let commands = |cell: &Cell<'_>| cell.run.groups.iter().any(|group| group.workload.command().is_some());
-    let size = shards::size(cells).filter(|_| jobs.capture.is_none() && !cells.iter().any(commands));
+    let size = shards::size(cells).filter(|_| jobs.capture.is_empty() && !cells.iter().any(commands));
     let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
     let (alone, together): (Vec<usize>, Vec<usize>) =
         waiting.into_iter().partition(|&place| cells[place].engine.runs_alone());
@@ -270,7 +270,7 @@ impl Session<'_> {
         let mut records = None;
         let outcome = guarded(|| {
             let mut recorder = ParquetRecorder::create(&path).map_err(failed)?;
-            let capture = self.jobs.capture.map(|link| Capture::of_link(run, link, &path)).transpose()?;
+            let capture = Capture::of_links(run, self.jobs.capture, &path)?;
             let outcome = self.drive(place, &mut recorder, capture.clone(), Some(&path))?;
             records = recorder.finish().map_err(failed)?;
             if let Some(capture) = capture {

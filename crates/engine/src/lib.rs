@@ -23,7 +23,7 @@ mod shards;
 
 pub use below::{folder_below, write_below};
 pub use build::{NO_FLOW, check_traces, fabric};
-pub use capture::Capture;
+pub use capture::{Capture, captured, segments, segments_of};
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;
 pub use end_socket::EndSocket;
@@ -75,7 +75,7 @@ pub struct Watch<'a> {
     pub cancel: &'a AtomicBool,
     /// Called now and then with the share of the run that is done, in `[0, 1]`.
     pub progress: &'a (dyn Fn(f64) + Sync),
-    /// A packet capture of a link, if one was asked for.
+    /// A packet capture of links, if one was asked for.
     pub capture: Option<Capture>,
     /// The run's folder, for files beside its records. `None` if such files are not kept.
     pub folder: Option<&'a std::path::Path>,

@@ -130,10 +130,10 @@ pub(crate) struct RunArgs {
     /// terminal, and refuses elsewhere
     #[arg(long)]
     pub allow_commands: bool,
-    /// Capture the packets of this link in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`, other networks NAME
+    /// Capture the packets of these links in runs/<id>/<LINK>.pcap (dumbbells have links `down` and `up`, other networks NAME
     /// and NAME-up); runs that are there already are not captured
-    #[arg(long, value_name = "LINK")]
-    pub pcap: Option<String>,
+    #[arg(long, value_name = "LINK", value_delimiter = ',')]
+    pub pcap: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -166,6 +166,8 @@ Examples:
   weir compare results/agreement --bound queue_delay_ms=15%
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
+Single flows of both are held beside each other: where their samples part, and with captures (weir run --pcap) the first packet that \
+differs.
 Exit status: 0 every verdict is `agree`, or --cells; 1 otherwise; 2 bad input, or no run is left to compare.")]
 pub(crate) struct CompareArgs {
     /// A result folder

@@ -75,7 +75,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             out: out.join(&folder),
             jobs: args.jobs,
             live_jobs: args.live_jobs,
-            pcap: None,
+            pcap: &[],
             rerun: session.as_ref().is_some_and(|session| !session.has(&folder, &lab)),
             only: &[],
             retries: 1,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         out: args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(lab.name())),
         jobs: args.jobs,
         live_jobs: args.live_jobs,
-        pcap: args.pcap.as_deref(),
+        pcap: &args.pcap,
         rerun: args.rerun,
         only: &args.only,
         retries: args.retries,
@@ -59,8 +59,8 @@ pub(crate) struct Execution<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// Live runs in parallel.
     pub live_jobs: NonZeroUsize,
-    /// A link to capture.
-    pub pcap: Option<&'a str>,
+    /// The links to capture.
+    pub pcap: &'a [String],
     /// Whether to run again what is there.
     pub rerun: bool,
     /// The cells to run, as `LEVEL=LABEL`; all if empty.
@@ -210,7 +210,7 @@ fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
             page.display()
         ))?;
     }
-    if args.pcap.is_some() && tally.kept > 0 {
+    if !args.pcap.is_empty() && tally.kept > 0 {
         let kept = tally.kept;
         say(&format!("weir: {kept} runs were kept from before and not captured; --rerun captures them too"));
     }
@@ -287,10 +287,10 @@ pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
 }
 
 /// Refuses runs that cannot be done, before anything is written.
-fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: Option<&str>) -> Result<(), Failure> {
+fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: &[String]) -> Result<(), Failure> {
     for run in runs {
         engines.iter().try_for_each(|engine| engine.check(run))?;
-        if let Some(link) = pcap {
+        for link in pcap {
             Capture::find_link(run, link)?;
         }
     }
