@@ -237,7 +237,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, engineName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, fill, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, engineName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

@@ -5,7 +5,7 @@ mod names;
 mod tests;
 
 use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
-use names::titled;
+pub(crate) use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
 use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, Values, View, flow_series, series, spreads};
 

@@ -6,6 +6,7 @@ use crate::growing::{Series, write_pages};
 use crate::model::Judged;
 use crate::model::Lab;
 use crate::pages::Pages;
+use crate::trajectories::Trajectories;
 use crate::{ReportError, charts, columns, events, script, source};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
@@ -21,7 +22,7 @@ pub struct Side<'a> {
     pub summary: &'a Summary,
 }
 
-/// Writes the page into a folder, as `index.html`. With `in_order`, a cell has one label, and cells keep the order of their
+/// Writes the page into a folder, as `index.html`, with the trajectories of single flows if there are any. With `in_order`, a cell has one label, and cells keep the order of their
 /// runs; otherwise the levels of the tree are kept if all sides have the same.
 ///
 /// # Errors
@@ -31,6 +32,7 @@ pub fn write_comparison(
     sides: &[Side<'_>],
     in_order: bool,
     judged: Option<Judged<'_>>,
+    trajectories: Option<&Trajectories>,
 ) -> Result<(), ReportError> {
     let out = Folder::new(folder);
     let naming = Naming::new(sides, in_order);
@@ -75,8 +77,11 @@ pub fn write_comparison(
         runs: summaries,
     };
     out.write("report/metrics.js", &columns::script(&summary))?;
+    if let Some(all) = trajectories {
+        all.write_scripts(&out)?;
+    }
     write_pages(&out, &lab, &series)?;
-    out.write("index.html", Pages::new(&lab).comparison("", judged).as_bytes())
+    out.write("index.html", Pages::new(&lab).comparison("", judged, trajectories).as_bytes())
 }
 
 /// The id of a run; with several results the number of the result comes first, so that it is unique.

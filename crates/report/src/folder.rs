@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_engine::write_below;
 
-/// The folders below `report/` with the files of single runs.
-const RUN_FOLDERS: [&str; 5] = ["sim", "live", "both", "pages", "series"];
+/// The folders below `report/` with the files of single runs and of pairs of flows.
+const RUN_FOLDERS: [&str; 6] = ["sim", "live", "both", "pages", "series", "trajectories"];
 
 /// A report folder that is being written.
 pub struct Folder {

@@ -178,7 +178,7 @@ pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<()
     }
     out.write("report/lab.js", &script::lab(lab))?;
     let judged = lab.agreement.as_ref().map(|compared| (compared, ENGINES));
-    out.write("report/compare.html", pages.comparison("../", judged).as_bytes())?;
+    out.write("report/compare.html", pages.comparison("../", judged, None).as_bytes())?;
     out.write("index.html", pages.index().as_bytes())?;
     out.sweep()
 }

@@ -24,6 +24,7 @@ mod source;
 mod table;
 mod tables;
 mod tiles;
+mod trajectories;
 mod verdict;
 mod waits;
 mod warnings;
@@ -35,6 +36,7 @@ pub use growing::{Growing, write_assets};
 pub use model::Judged;
 pub use table::{compare_table, table};
 pub use tables::class_name;
+pub use trajectories::{Chosen, Trajectories};
 
 use growing::Series;
 use model::{Lab, RunNumbers, RunSeries};
@@ -66,7 +68,7 @@ pub struct WriteError {
 }
 
 /// The files in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 15] = [
+const ASSETS: [(&str, &str); 16] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
@@ -74,6 +76,7 @@ const ASSETS: [(&str, &str); 15] = [
     ("overlay.js", include_str!("../assets/overlay.js")),
     ("tree.js", include_str!("../assets/tree.js")),
     ("compare.js", include_str!("../assets/compare.js")),
+    ("trajectories.js", include_str!("../assets/trajectories.js")),
     ("pictures.js", include_str!("../assets/pictures.js")),
     ("save.js", include_str!("../assets/save.js")),
     ("plot.js", include_str!("../assets/plot.js")),

@@ -14,6 +14,7 @@ use crate::tables::{
     stations_table,
 };
 use crate::tiles::tiles;
+use crate::trajectories::Trajectories;
 use crate::verdict::{by_cell, signed};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -178,7 +179,13 @@ impl<'a> Pages<'a> {
     }
 
     /// The comparison of cells, with verdicts below: `report/compare.html`, or an `index.html` if `root` is empty.
-    pub(crate) fn comparison(&self, root: &'static str, judged: Option<Judged<'_>>) -> String {
+    /// Single flows held beside each other stand between the two.
+    pub(crate) fn comparison(
+        &self,
+        root: &'static str,
+        judged: Option<Judged<'_>>,
+        trajectories: Option<&Trajectories>,
+    ) -> String {
         let lab = self.lab;
         let mut body: String = lab.scatters.iter().map(scatter::section).collect();
         body += &self.legend();
@@ -187,6 +194,7 @@ impl<'a> Pages<'a> {
             body,
             "<section id=\"compare\" data-base=\"{base}\" aria-label=\"Comparison of cells\"></section>"
         );
+        body += &trajectories.map(|all| all.section(base)).unwrap_or_default();
         if let Some((compared, names)) = judged {
             let said = escape(&sentence::agreement(&compared.rows, names));
             let _ = writeln!(body, "<section id=\"agreement\"><h2>{said}</h2>");
@@ -394,8 +402,17 @@ fn distinct_cells(lab: &Lab) -> usize {
 }
 
 fn comparison_scripts() -> Vec<String> {
-    let own =
-        ["uplot.js", "weir.js", "save.js", "plot.js", "views.js", "overlay.js", "tree.js", "compare.js"];
+    let own = [
+        "uplot.js",
+        "weir.js",
+        "save.js",
+        "plot.js",
+        "views.js",
+        "overlay.js",
+        "tree.js",
+        "compare.js",
+        "trajectories.js",
+    ];
     let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
     scripts.push("report/lab.js".into());
     scripts

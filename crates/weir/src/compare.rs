@@ -4,11 +4,12 @@ use crate::cli::CompareArgs;
 use crate::failure::{Failure, terminal_width};
 use crate::results::tell;
 use crate::{print, print_json};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weir_engine::Results;
 use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
 use weir_record::{Param, RunSummary, Summary};
-use weir_report::Side;
+use weir_report::{Chosen, Side, Trajectories};
 
 /// Most cells in one plot: each has a colour.
 const MOST_CELLS: usize = 6;
@@ -59,21 +60,45 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             "compare results of the same lab: runs are paired by their labels on each level, and by repeat",
         ));
     }
+    let names = [names[0].as_str(), names[1].as_str()];
+    let trajectories = trajectories(&first.0, second.as_ref().map(|(results, _)| results), names)?;
     if let Some(folder) = &args.out {
         let sides = [(&args.first, &first)].into_iter().chain(args.second.iter().zip(&second));
         let sides: Vec<Side<'_>> = sides.map(side).collect();
-        weir_report::write_comparison(folder, &sides, false, Some((&compared, [&names[0], &names[1]])))?;
+        weir_report::write_comparison(folder, &sides, false, Some((&compared, names)), Some(&trajectories))?;
     }
     if args.json {
-        print_json(&compared)?;
+        print_json(&Document { compared: &compared, trajectories: &trajectories })?;
     } else {
-        print(&weir_report::compare_table(&compared, [&names[0], &names[1]], terminal_width()))?;
+        print(&weir_report::compare_table(&compared, names, terminal_width()))?;
+        print(&trajectories.told(terminal_width()))?;
         tell_page(args)?;
     }
     match compared.verdict() {
         Verdict::Agree => Ok(()),
         _ => Err(Failure::quiet(1)),
     }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    compared: &'a Compared,
+    trajectories: &'a Trajectories,
+}
+
+/// Single flows of both results, or of the live and the simulated runs of one, beside each other.
+fn trajectories(
+    first: &Results,
+    second: Option<&Results>,
+    names: [&str; 2],
+) -> Result<Trajectories, Failure> {
+    let sides = match second {
+        Some(second) => [Chosen::of(first, |_| true), Chosen::of(second, |_| true)],
+        None => ["live", "sim"].map(|engine| Chosen::of(first, |run| run.file.engine == engine)),
+    };
+    Ok(Trajectories::new([&sides[0], &sides[1]], names)?)
 }
 
 fn side<'a>((folder, (results, summary)): (&PathBuf, &'a (Results, Summary))) -> Side<'a> {
@@ -103,7 +128,7 @@ fn cells(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let name = args.first.display().to_string();
         let side = Side { name, results: &results, summary: &summary };
-        weir_report::write_comparison(folder, &[side], true, None)?;
+        weir_report::write_comparison(folder, &[side], true, None, None)?;
     }
     if args.json {
         return print_json(&summary);

@@ -120,3 +120,40 @@ fn two_results_are_distinguished_by_a_level_of_their_own() {
     assert_eq!(lab.matches("\"id\":").count(), 36);
     assert!(place.path("page/report/sim/2-5mbit_pie_r1.html").is_file());
 }
+
+/// One flow of 1448-byte segments. On the way down the SYN is packet 1 and the handshake's ACK packet 2, so packet 60 is segment 58, with
+/// bytes 57 * 1448 = 82536 to 83984.
+const ONE_FLOW: &str = "format = 1\nname = 'one'\n[run]\nduration = '2 s'\nwarmup = '0 s'\nsample = '10 ms'\n\
+    start_jitter = '0 s'\nhost_jitter = '0 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '40 ms'\n\
+    queue = { kind = 'tail-drop', limit = '1000 packets' }\n[traffic.flow]\ncc = 'newreno'\n";
+
+#[test]
+fn the_first_packet_that_differs_is_found_in_captures_of_two_results() {
+    let place = Place::new();
+    std::fs::write(place.path("one.toml"), ONE_FLOW).unwrap();
+    for (out, set) in [("whole", "run.seed=1"), ("lossy", "dumbbell.drop=[60]")] {
+        let args = ["run", "one.toml", "--out", out, "--no-report", "--pcap", "down,up", "--set", set];
+        let output = place.weir(&args);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+    let output = place.weir(&["compare", "whole", "lossy", "--out", "page"]);
+    let told = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = "At link down data packet 58 is the first that differs (in lossy a packet was dropped before the link, or sent \
+                 later): whole sent bytes 82536 to 83984 at";
+    assert!(told.contains(first), "{told}");
+    assert!(
+        told.contains("lossy sent bytes 83984 to 85432, 1448 bytes after the highest before it"),
+        "{told}"
+    );
+    assert!(told.contains("SACK 83984 to 85432"), "{told}");
+    assert!(told.contains("In the samples the slow-start threshold parts first"), "{told}");
+    let page = std::fs::read_to_string(place.path("page/index.html")).unwrap();
+    assert!(page.contains(first), "the page says the same");
+    assert!(place.path("page/report/trajectories/0.js").is_file());
+
+    let output = place.weir(&["compare", "whole", "whole", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pair = &document["trajectories"]["pairs"][0];
+    assert_eq!((pair["group"].as_str(), pair["parts"].as_array().map(Vec::len)), (Some("flow"), Some(0)));
+    assert!(pair["links"][0]["packets"]["same"]["count"].as_u64() > Some(1000), "{pair}");
+}

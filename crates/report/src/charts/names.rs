@@ -1,7 +1,7 @@
 //! Titles of the internal states of queues, controllers and stations, from the words and the unit in their names.
 
 /// The words of a state's name, and its unit.
-pub(super) fn titled(name: &str) -> (String, &'static str) {
+pub(crate) fn titled(name: &str) -> (String, &'static str) {
     const UNITS: [(&str, &str); 8] = [
         ("_ms", "ms"),
         ("_us", "µs"),
