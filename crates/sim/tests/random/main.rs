@@ -129,6 +129,13 @@ fn bbr_leaves_startup_within_thirty_round_trips_if_only_the_link_limits_it() {
 }
 
 #[test]
+fn the_oracle_of_startup_sees_a_flow_that_its_send_buffer_keeps_there() {
+    let (run, records) = simulate_plain(&oracle::limited_by_the_send_buffer()).unwrap();
+    assert!(oracle::is_observed(&records));
+    assert!(oracle::stays_in_startup(&run, &records).is_some());
+}
+
+#[test]
 fn more_capacity_or_less_loss_or_more_buffer_costs_hardly_any_goodput() {
     for_each_number(|number| {
         if number % PAIR_SHARE != 0 {

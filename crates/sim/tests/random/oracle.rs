@@ -90,6 +90,12 @@ pub(crate) fn startup(number: u64) -> Plain {
     Plain { memory: Some(AMPLE * lab.window() * SEGMENT_MEMORY), duration: STARTUP_TIME * full_rtt, ..lab }
 }
 
+/// A lab in which the default send buffer keeps BBR in STARTUP, in the simulator as in real Linux.
+pub(crate) fn limited_by_the_send_buffer() -> Plain {
+    let (rate, rtt) = (200e6, 0.06);
+    Plain { seed: 1, cc: "bbr", rate, rtt, packets: 1000.0, loss: 0.0, memory: None, duration: 8.0 }
+}
+
 impl Plain {
     /// The product and the buffer in packets.
     fn window(&self) -> f64 {
@@ -151,6 +157,12 @@ fn is_startup(trip: &Trip) -> bool {
 pub(crate) fn stays_in_startup(run: &Run, records: &Records) -> Option<String> {
     let oracles = RunSummary::new(&run_info("sim", run), records, None).oracles;
     oracles.iter().find(|trip| is_startup(trip)).map(|trip| format!("{trip:?}"))
+}
+
+/// Whether the records have the controller's states that the oracles read.
+pub(crate) fn is_observed(records: &Records) -> bool {
+    let has = |name: &str| records.states.iter().any(|state| *state.name == *name);
+    ["bandwidth_mbps", "full_pipe", "rounds"].into_iter().all(has)
 }
 
 /// Two labs that differ in one respect, in which the second is better off.
