@@ -2,6 +2,7 @@
 //! retransmissions, and whether its only flow must use its link. The oracles of `weir_record` and the tests of plain labs hold runs
 //! against these.
 
+use std::collections::BTreeSet;
 use weir_base::{Bytes, Span};
 use weir_fabric::Paths;
 use weir_plan::{Change, Link, Run};
@@ -25,6 +26,8 @@ pub const SEGMENT_MEMORY: f64 = 2280.0;
 /// Round trips with a full buffer in a long run of BBR and of any other. The others gain a packet each round trip, and
 /// need as many as the product has packets if these are more.
 pub const ROUND_TRIPS: (f64, f64) = (60.0, 160.0);
+/// Most jitter of a host, in transmission times of a full packet; the default is one, with the link's overhead.
+const MOST_JITTER: f64 = 1.25;
 /// Length of a full packet.
 const PACKET: Bytes = weir_fabric::MTU;
 
@@ -37,7 +40,8 @@ pub(crate) fn premises(run: &Run, paths: &Paths) -> Premises {
     let counted = orderly
         && links.iter().all(|link| link.schedule.is_empty())
         && run.groups.iter().all(|group| group.tcp().map_or(is_datagrams(group), recovers_by_sack));
-    Premises { orderly, counted, fills: counted && fills(run, paths).unwrap_or(false) }
+    let spaced = orderly && is_spaced(run, paths);
+    Premises { orderly, spaced, counted, fills: counted && fills(run, paths).unwrap_or(false) }
 }
 
 /// Whether a link keeps packets as they are: it may drop or lose them, and its rate and loss may change.
@@ -62,6 +66,23 @@ fn is_orderly(link: &Link) -> bool {
         && link.outages.is_empty()
         && link.reorder.is_empty()
         && link.schedule.iter().all(changes_nothing_else)
+}
+
+/// Whether acknowledgements arrive as far apart as the slowest link sends the data: none waits behind data, and hosts delay packets
+/// by no more than a packet takes there. Of a host's jitter that is the default.
+fn is_spaced(run: &Run, paths: &Paths) -> bool {
+    let links = |from: usize, to: usize| {
+        let crossed = paths.links(from, to).into_iter();
+        crossed.filter(|&link| run.network.links[link].rate.is_some()).collect::<Vec<_>>()
+    };
+    let pairs = || run.groups.iter().flat_map(|group| &group.pairs);
+    let data: BTreeSet<usize> = pairs().flat_map(|pair| links(pair.from, pair.to)).collect();
+    let back: BTreeSet<usize> = pairs().flat_map(|pair| links(pair.to, pair.from)).collect();
+    let slowest = data.iter().filter_map(|&link| run.network.links[link].rate).min();
+    let packet = slowest.map(|rate| 8.0 * PACKET.get() as f64 / rate.bits_per_sec() as f64);
+    let is_steady = |jitter: Span| packet.is_some_and(|packet| jitter.as_secs_f64() <= MOST_JITTER * packet);
+    data.is_disjoint(&back)
+        && run.network.nodes.iter().all(|node| node.jitter.is_zero() || is_steady(node.jitter))
 }
 
 /// Whether a group's flows retransmit nothing.

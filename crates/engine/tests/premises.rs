@@ -6,10 +6,10 @@ use std::path::Path;
 use weir_engine::run_info;
 use weir_record::Premises;
 
-const ALL: Premises = Premises { orderly: true, counted: true, fills: true };
+const ALL: Premises = Premises { orderly: true, spaced: true, counted: true, fills: true };
 const NOT_FILLING: Premises = Premises { fills: false, ..ALL };
 const ORDERLY: Premises = Premises { counted: false, ..NOT_FILLING };
-const NOTHING: Premises = Premises { orderly: false, ..ORDERLY };
+const NOTHING: Premises = Premises { orderly: false, spaced: false, ..ORDERLY };
 
 /// The premises of the first run of a lab: 20 Mbit/s, 20 ms, one product of buffer and this beside; a group with these settings.
 fn premises(link: &str, group: &str) -> Premises {
@@ -61,4 +61,19 @@ fn paths_and_senders_that_retransmit_for_other_reasons_are_not_counted() {
     for link in ["jitter = \"5 ms\"", "duplicate = \"1 %\"", "corrupt = \"1 %\""] {
         assert_eq!(premises(&format!("{ONE_BDP}\n{link}"), ""), NOTHING, "{link}");
     }
+}
+
+#[test]
+fn acknowledgements_behind_data_and_hosts_with_much_jitter_distort_estimates() {
+    let unspaced = Premises { spaced: false, ..NOT_FILLING };
+    assert_eq!(premises(ONE_BDP, "[traffic.b]\ndirection = \"up\""), unspaced);
+    // A packet takes 0.6 ms.
+    let jitter = |jitter: &str| {
+        let text = format!(
+            "format = 1\n[run]\nduration = \"20 s\"\nhost_jitter = \"{jitter}\"\n[dumbbell]\nrate = \"20 Mbit/s\"\nrtt = \"20 ms\"\n[traffic.a]\n"
+        );
+        let lab = weir_plan::Lab::from_str(&text, "lab.toml", Path::new("."), &[]).unwrap();
+        run_info("sim", &lab.runs()[0]).premises.spaced
+    };
+    assert!(jitter("600 us") && !jitter("5 ms"));
 }

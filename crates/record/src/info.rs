@@ -51,6 +51,9 @@ pub struct RunInfo {
 pub struct Premises {
     /// Whether no link or station changes the order of packets, their distances or their number, apart from queues and losses.
     pub orderly: bool,
+    /// Whether rates can be estimated from acknowledgements: in addition these share no queue with data, and hosts delay packets
+    /// by no more than a packet takes on the slowest link.
+    pub spaced: bool,
     /// Whether losses bound the retransmissions: in addition no link changes, and all flows are of TCP with SACK or are datagrams.
     pub counted: bool,
     /// Whether the run has a single flow that must use its link: nothing but that link's full buffer, of half a

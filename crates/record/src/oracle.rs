@@ -145,6 +145,12 @@ impl Seen {
     }
 }
 
+/// Whether a flow's application never limits it. A burst after a pause may leave and be acknowledged faster than the link sends.
+fn has_always_data(info: &RunInfo, flow: usize) -> bool {
+    let group = info.flows.get(flow).and_then(|flow| info.groups.get(flow.group as usize));
+    group.is_some_and(|group| group.sharing == Some(Sharing::Single))
+}
+
 /// Estimates that are too high, and flows that stay in STARTUP: the worst flow of each group.
 fn estimates(info: &RunInfo, states: &States, records: &Records) -> Vec<Trip> {
     let watched: Vec<Option<(usize, Watched)>> = states
@@ -160,7 +166,7 @@ fn estimates(info: &RunInfo, states: &States, records: &Records) -> Vec<Trip> {
     }
     let rate = |flow: usize| {
         let rate = info.groups.get(info.flows.get(flow)?.group as usize)?.route.rate?;
-        info.premises.orderly.then(|| rate.mbit_per_sec())
+        (info.premises.spaced && has_always_data(info, flow)).then(|| rate.mbit_per_sec())
     };
     let rates: Vec<Option<f64>> = (0..info.flows.len()).map(rate).collect();
     let mut seen = vec![Seen::default(); info.flows.len()];

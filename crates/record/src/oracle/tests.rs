@@ -21,7 +21,7 @@ fn info() -> RunInfo {
             ..GroupInfo::default()
         }],
         flows: vec![FlowInfo { name: "bbr".into(), ..FlowInfo::default() }],
-        premises: Premises { orderly: true, counted: true, fills: true },
+        premises: Premises { orderly: true, spaced: true, counted: true, fills: true },
         ..RunInfo::default()
     }
 }
@@ -88,6 +88,9 @@ fn an_estimate_of_more_than_the_rate_trips_after_ten_round_trips_but_not_before(
     assert_eq!(tripped(&info(), &long), [Trip::Estimate { group: "bbr".into(), times: 1.3, for_s: 2.0 }]);
     let jittery = RunInfo { premises: Premises::default(), ..info() };
     assert_eq!(tripped(&jittery, &long), [], "jitter deceives any estimate");
+    let mut limited = info();
+    limited.groups[0].sharing = None;
+    assert_eq!(tripped(&limited, &long), [], "a burst after a pause deceives it too");
 }
 
 #[test]

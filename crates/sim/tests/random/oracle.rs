@@ -135,8 +135,8 @@ impl Plain {
 /// the oracle (`crates/record/src/oracle.rs`), which has to hold for any lab.
 pub(crate) fn broken(run: &Run, records: &Records) -> Option<String> {
     let info = run_info("sim", run);
-    if !info.premises.fills {
-        return Some("its flow is not one that must use the link".into());
+    if !(info.premises.fills && info.premises.spaced) {
+        return Some("the oracles do not apply to it".into());
     }
     let oracles = RunSummary::new(&info, records, None).oracles;
     if let Some(trip) = oracles.iter().find(|trip| !is_startup(trip)) {
