@@ -184,8 +184,8 @@ impl SimPacket {
         let mut header = TcpHeader::new(port, port, segment.seq, window.min(0xffff) as u16);
         header.acknowledgment_number = segment.ack;
         (header.syn, header.fin, header.ack) = (syn, flag(Flags::FIN), flag(Flags::ACK));
-        // AE has taken the bit of the nonce (RFC 9768, section 3).
         header.psh = flag(Flags::PSH);
+        // AE has taken the bit of the nonce (RFC 9768, section 3).
         (header.ece, header.cwr, header.ns) = (flag(Flags::ECE), flag(Flags::CWR), flag(Flags::AE));
         let timestamps = TcpOptionElement::Timestamp(segment.tsval, segment.tsecr);
         let mut options = vec![];

@@ -1,7 +1,7 @@
 //! Metrics of the senders: RTTs, windows, retransmissions, timeouts.
 
 use super::value::{Distribution, Value, percent, ratio};
-use super::view::merged;
+use super::view::{FlowView, Total, merged};
 use super::{Domain, Flows, Formula, Level, Metric};
 use std::borrow::Cow;
 use weir_base::{Histogram, Span};
@@ -17,6 +17,11 @@ impl Flows<'_> {
     fn retransmitted(&self) -> Option<(u64, u64)> {
         let each = self.each().filter_map(|flow| Some((flow.retransmitted()?, flow.sum.sent_packets)));
         each.reduce(|sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+
+    /// The growth of a count of the transports in the window, of the flows whose count is known.
+    fn growth(&self, count: fn(&FlowView) -> Total) -> Value {
+        Value::from(self.each().filter_map(|flow| count(flow).grown()).reduce(u64::saturating_add))
     }
 
     /// The groups of these flows, ascending.
@@ -207,9 +212,7 @@ pub(super) const TIMEOUTS: Metric = Metric {
     source: "RFC 6298, section 5; the transport's own count (live: tcp_info)",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        Value::from(f.each().filter_map(|flow| flow.timeouts.grown()).reduce(u64::saturating_add))
-    }),
+    formula: Formula::Flows(|f| f.growth(|flow| flow.timeouts)),
 };
 
 /// Retransmitted segments that had arrived.
@@ -222,9 +225,7 @@ pub(super) const SPURIOUS_RETRANSMISSIONS: Metric = Metric {
     source: "RFC 2883; the transport's own count (live: tcpi_dsack_dups)",
     bound: None,
     domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        Value::from(f.each().filter_map(|flow| flow.spurious.grown()).reduce(u64::saturating_add))
-    }),
+    formula: Formula::Flows(|f| f.growth(|flow| flow.spurious)),
 };
 
 /// Share of packets that reached the receivers with CE.

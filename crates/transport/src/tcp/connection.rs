@@ -385,8 +385,7 @@ impl Connection {
             && let Some(sender) = self.sender.as_deref_mut()
         {
             if !sender.buffer.is_awaited() {
-                sender.filled = true;
-                sender.written.note_fill();
+                sender.note_fill();
             }
             sender.buffer.wait();
         }

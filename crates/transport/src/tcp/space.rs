@@ -51,10 +51,15 @@ impl Sender {
         if full > self.written.end {
             self.check_app_limited();
             self.written.end = full;
-            self.filled = true;
-            if !self.written.greedy {
-                self.written.note_fill();
-            }
+            self.note_fill();
+        }
+    }
+
+    /// The application has filled the buffer.
+    pub(crate) fn note_fill(&mut self) {
+        self.filled = true;
+        if !self.written.greedy {
+            self.written.note_fill();
         }
     }
 
