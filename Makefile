@@ -49,14 +49,14 @@ accuracy: build
 ##   - each of two aggregation points under load, killed and started again ten times
 ##   - a thousand classes of a shaper, added, changed and removed beside circuits with traffic
 soak: need-build
-	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test random
-	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test loading
-	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test kernel storms
-	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test kills
-	WEIR_REQUIRE_LIVE=1 WEIR_RESTARTS=10 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test ap restarts -- --nocapture
-	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test circuit_up killed
+	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test integration random::
+	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test integration loading::
+	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration kernel::storms
+	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test integration kills::
+	WEIR_REQUIRE_LIVE=1 WEIR_RESTARTS=10 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration ap::restarts -- --nocapture
+	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration circuit_up::the_next_command_restores
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
-	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test classes
+	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test integration classes
 
 ## kernel-cost: measures what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
 kernel-cost: need-build

@@ -1,5 +1,5 @@
 //! Oracles: what a run shows only if the engine, the controller or the machine is at fault. They need no reference. Each has a premise
-//! (`info::Premises`), since what a plain path excludes is usual on others. `crates/sim/tests/random` holds a thousand
+//! (`info::Premises`), since what a plain path excludes is usual on others. `crates/sim/tests/integration/random` holds a thousand
 //! labs against them, and reports warn of a run that trips one.
 
 use crate::info::{RunInfo, Sharing};
@@ -23,7 +23,7 @@ const SAMPLES_ABOVE: u32 = 3;
 /// controller three without growth (Linux `bbr_full_bw_cnt`).
 pub const STARTUP_ROUND_TRIPS: f64 = 30.0;
 /// Retransmissions are at most this multiple of the losses, [`TIMEOUT_SEGMENTS`] for each timeout, and [`SPARE_PERCENT`] of what is
-/// sent. The test of plain labs with one flow has a closer bound (`crates/sim/tests/random/oracle.rs`): it has no competing flows,
+/// sent. The test of plain labs with one flow has a closer bound (`crates/sim/tests/integration/random/oracle.rs`): it has no competing flows,
 /// no live machine and no long path.
 const MOST_OF_LOST: f64 = 1.5;
 const TIMEOUT_SEGMENTS: f64 = 2.0;

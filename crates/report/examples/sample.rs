@@ -1,7 +1,8 @@
 //! Writes a report of the tests' made-up lab, for work on the pages:
 //! `cargo run -p weir-report --example sample -- FOLDER [RUNS]`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/integration/sample.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "it is the tests' own, who use all of it")]
 mod sample;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@
 //! Ties of the same nanosecond go to the lower source number, as in the event queue: a link that is not deferred does the
 //! same things in the same order. These links are not deferred: links whose events others must see at once (an observer, a
 //! host's card), paced links, links on which packets overtake each other, and all links of a network with stations or
-//! scheduled changes. `crates/sim/tests/random` runs random labs both ways.
+//! scheduled changes. `crates/sim/tests/integration/random` runs random labs both ways.
 
 use super::{Around, Link};
 use crate::event::EventQueue;

@@ -1,6 +1,6 @@
 //! How long a browser takes to open a page.
 
-#[path = "../../../report/tests/chromium/mod.rs"]
+#[path = "../../../report/tests/integration/chromium.rs"]
 mod chromium;
 
 use std::path::Path;

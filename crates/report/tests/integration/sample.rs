@@ -1,0 +1,320 @@
+//! A small made-up lab for tests of the pages: two rates, three queues, two pairs of controllers, two repeats, two
+//! engines. Its numbers are formulas of the cell, so that every run of a test sees the same; none was measured.
+
+use weir_base::Ecn;
+use weir_record::compare::{Bound, Comparison, Estimate};
+use weir_record::{Distribution, Param};
+use weir_report::model::{
+    Chart, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers, PacketNumbers,
+    RunNumbers, RunSeries, Spread,
+};
+
+const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
+    ("tail-drop 1 bdp", "tail-drop", 14.0, None),
+    ("tail-drop 2 bdp", "tail-drop", 31.0, None),
+    ("pie", "pie", 14.6, Some(15.0)),
+];
+
+/// A lab of all cells with this number of repeats, on these engines.
+pub(crate) fn lab(engines: &[&str], repeats: u32) -> Lab {
+    let mut lab = Lab {
+        name: "agreement".into(),
+        version: "0.1.0".into(),
+        levels: vec!["rate".into(), "queue".into(), "cc".into()],
+        ..Lab::default()
+    };
+    for (r, rate) in [10.0, 100.0].into_iter().enumerate() {
+        for (q, queue) in QUEUES.iter().enumerate() {
+            for (c, pair) in [("newreno", "newreno"), ("newreno", "cubic")].into_iter().enumerate() {
+                let params =
+                    vec![format!("{rate} Mbit/s"), queue.0.to_string(), format!("{} v {}", pair.0, pair.1)];
+                for repeat in 1..=repeats {
+                    for (e, engine) in engines.iter().enumerate() {
+                        let wobble = wave(r * 7 + q * 5 + c * 3 + repeat as usize + 11 * e);
+                        lab.runs.push(one(engine, &params, (rate, queue, pair), repeat, wobble));
+                    }
+                }
+                if engines.len() > 1 {
+                    let compared = lab.agreement.get_or_insert_default();
+                    compared.rows.extend(verdicts(&params, r + q + c));
+                }
+            }
+        }
+    }
+    if let Some(run) = lab.runs.iter_mut().rev().find(|run| run.engine == "live") {
+        run.invalid = vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
+        run.warnings = vec!["normal scheduling: SCHED_FIFO was refused".into()];
+    }
+    lab
+}
+
+/// A lab of `count` runs on one level, for the index of a large tree.
+pub(crate) fn large(count: usize) -> Lab {
+    let mut lab = lab(&["sim"], 1);
+    let base = lab.runs[0].clone();
+    lab.levels.insert(0, "cell".into());
+    lab.runs = (0..count)
+        .map(|i| {
+            let mut run = base.clone();
+            run.id = format!("cell-{i}");
+            run.number = i;
+            run.params.insert(0, format!("{i}"));
+            run.links[0].packets.delay_ms = Some(spread(10.0 + 20.0 * wave(i)));
+            run
+        })
+        .collect();
+    lab
+}
+
+/// A number in `[0, 1]` that looks random but is a fixed function of its argument.
+pub(crate) fn wave(i: usize) -> f64 {
+    (i as f64 * 12.9898).sin().mul_add(0.5, 0.5)
+}
+
+fn spread(mean: f64) -> Distribution {
+    Distribution {
+        count: 24_000,
+        mean,
+        p1: mean * 0.2,
+        p25: mean * 0.7,
+        p50: mean * 0.97,
+        p75: mean * 1.25,
+        p99: mean * 2.1,
+    }
+}
+
+type Cell<'a> = (f64, &'a (&'a str, &'a str, f64, Option<f64>), (&'a str, &'a str));
+
+fn one(
+    engine: &str,
+    params: &[String],
+    (rate, queue, pair): Cell<'_>,
+    repeat: u32,
+    wobble: f64,
+) -> RunNumbers {
+    let delay = spread(queue.2 * (0.96 + 0.08 * wobble));
+    let used = 99.4 - 2.0 * wobble;
+    let first = if pair.0 == pair.1 { 48.0 } else { 34.0 } + 3.0 * wobble;
+    let arrived = (rate * 30.0 * 83.0) as u64;
+    let of_class = |class: Ecn, part: f64| PacketNumbers {
+        utilisation_percent: Some(used * part),
+        delay_ms: Some(delay),
+        arrived: (arrived as f64 * part) as u64,
+        dropped: if class == Ecn::NotEct { arrived / 170 } else { 0 },
+        dropped_percent: Some(if class == Ecn::NotEct { 100.0 / 170.0 / part } else { 0.0 }),
+        marked: if class == Ecn::Ect0 { arrived / 140 } else { 0 },
+        marked_percent: (class == Ecn::Ect0).then_some(100.0 / 140.0),
+    };
+    let group = |name: &str, controller: &str, share: f64| GroupNumbers {
+        name: name.into(),
+        controller: Some(controller.into()),
+        transport: "tcp".into(),
+        flows: 2,
+        goodput_mbps: Some(rate * share / 100.0),
+        link: Some("forward".into()),
+        share_percent: Some(share),
+        flowshare: None,
+        variation: None,
+        rtt_ms: Some(spread(20.0 + delay.mean)),
+        base_rtt_ms: Some(20.0),
+        window_segments: Some(rate * share * 0.02 + 4.0),
+        retransmissions: Some(arrived / 300),
+        retransmitted_percent: Some(0.62),
+        completion_s: None,
+        waits: Vec::new(),
+    };
+    let flows = (0..4).map(|i| {
+        let goodput = rate * (if i < 2 { first } else { 95.0 - first }) / 200.0;
+        FlowNumbers {
+            goodput_mbps: Some(goodput),
+            rtt_mean_ms: Some(20.0 + delay.mean),
+            retransmissions: Some(arrived / 600),
+            ..flow(i / 2, i % 2)
+        }
+    });
+    RunNumbers {
+        id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
+        engine: engine.into(),
+        params: params.to_vec(),
+        repeat,
+        seed: 7 + u64::from(repeat),
+        duration_s: 30.0,
+        warmup_s: 5.0,
+        bottleneck: Some(0),
+        links: vec![
+            LinkNumbers {
+                name: "forward".into(),
+                queue: queue.1.into(),
+                target_ms: queue.3,
+                carries: vec!["a".into(), "b".into()],
+                rate_mbps: Some(rate),
+                capacity_mbps: Some(rate),
+                packets: PacketNumbers {
+                    utilisation_percent: Some(used),
+                    delay_ms: Some(delay),
+                    arrived,
+                    dropped: arrived / 170,
+                    dropped_percent: Some(100.0 / 170.0),
+                    marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
+                    marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
+                },
+                drop_reasons: [arrived / 170, 0, 0],
+                probabilities: [queue.3.map(|_| spread(0.6)), None],
+                lost: 0,
+                classes: [(Ecn::NotEct, 0.4), (Ecn::Ect0, 0.6)]
+                    .map(|(class, part)| (class, of_class(class, part)))
+                    .into(),
+            },
+            LinkNumbers {
+                name: "back".into(),
+                queue: "tail-drop".into(),
+                rate_mbps: Some(rate),
+                packets: PacketNumbers {
+                    utilisation_percent: Some(2.4),
+                    delay_ms: Some(spread(0.04)),
+                    arrived: arrived / 2,
+                    ..PacketNumbers::default()
+                },
+                ..LinkNumbers::default()
+            },
+        ],
+        groups: vec![group("a", pair.0, first), group("b", pair.1, 95.0 - first)],
+        flows: flows.collect(),
+        jain: Some(0.97 - 0.1 * wobble),
+        rate_ratio: Some(first / (95.0 - first)),
+        window_ratio: Some(first / (94.0 - first)),
+        ..RunNumbers::default()
+    }
+}
+
+/// A flow of the group `a` or `b`.
+pub(crate) fn flow(group: usize, number: usize) -> FlowNumbers {
+    let group = ["a", "b"][group].to_string();
+    let name = format!("{group}-{}", number + 1);
+    FlowNumbers { name: name.into(), group: group.into(), ..FlowNumbers::default() }
+}
+
+fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
+    let levels = ["rate", "queue", "cc"].map(String::from);
+    let cell: Vec<Param> =
+        levels.into_iter().zip(params).map(|(level, value)| Param { level, value: value.clone() }).collect();
+    let row = |metric: &str, group: Option<&str>, reference: f64, differences: &[f64], bound| {
+        let difference = Estimate::of(differences).unwrap();
+        let (Bound::Absolute(width) | Bound::Relative(width)) = bound;
+        let other = match bound {
+            Bound::Absolute(_) => reference + difference.mean,
+            Bound::Relative(_) => reference * (1.0 + difference.mean),
+        };
+        Comparison {
+            cell: Some(cell.clone()),
+            metric: metric.into(),
+            group: group.map(String::from),
+            window: None,
+            reference: Some(reference),
+            other: Some(other),
+            difference: Some(difference),
+            bound,
+            verdict: difference.verdict(width),
+        }
+    };
+    let delay = if place == 4 { [0.33, 0.331] } else { [0.03, 0.031] };
+    vec![
+        row("utilisation_percent", None, 98.6, &[-0.3, -0.31], Bound::Absolute(2.0)),
+        row("queue_delay_ms", None, 14.6, &delay, Bound::Relative(0.15)),
+        row("goodput_share_percent", Some("a"), 49.1, &[8.9, 9.5], Bound::Absolute(10.0)),
+    ]
+}
+
+/// A distribution whose values rise linearly from 0 to twice the mean.
+fn spread_of(name: &str, mean: f64) -> Spread {
+    let values = (0..=100).map(|percent| 0.02 * mean * f64::from(percent)).collect();
+    Spread { name: name.into(), ink: Ink::Plain(0), count: 1000, values, limit: None }
+}
+
+/// Number of plots on a run's page: one for each chart, and one more for its distribution.
+pub(crate) fn plots(run: &RunNumbers) -> usize {
+    let series = series(run);
+    let flows = series.flows.iter().flat_map(|flows| &flows.charts);
+    series.charts.iter().chain(flows).map(|chart| 1 + usize::from(!chart.spreads.is_empty())).sum()
+}
+
+/// Series for a run: sawtooth windows, with matching rates and delays.
+pub(crate) fn series(run: &RunNumbers) -> RunSeries {
+    let count = 300;
+    let late = if run.engine == "live" { 9.0 } else { 0.0 };
+    let saw =
+        move |i: usize, length: f64, from: f64| from + (1.0 - from) * (((i as f64 + late) / length) % 1.0);
+    let line = |name: &str, ink: Ink, values: &dyn Fn(usize) -> f64| Line {
+        name: name.into(),
+        ink,
+        thin: false,
+        hidden: false,
+        bound: false,
+        values: (0..count).map(|i| Some(values(i))).collect(),
+    };
+    let rate = run.links[0].rate_mbps.unwrap();
+    let delay = run.links[0].packets.delay_ms.unwrap().mean;
+    let chart = |key: &str, title: &str, unit: &str, lines: Vec<Line>| Chart {
+        key: key.into(),
+        title: title.into(),
+        unit: unit.into(),
+        lines,
+        ..Chart::default()
+    };
+    let flow = line("a-1", Ink::Group(0), &|i| rate * 0.25 * saw(i, 40.0, 0.6));
+    let mut tail = line("link forward, p99", Ink::Plain(0), &|i| delay * (1.1 + 0.6 * saw(i, 57.0, 0.5)));
+    tail.thin = true;
+    let mut gap = line("b-1", Ink::Group(1), &|i| 30.0 * saw(i, 63.0, 0.7));
+    gap.values[120..150].fill(None);
+    RunSeries {
+        period_s: 0.1,
+        count,
+        shares: (0..=100).map(|percent| f64::from(percent) / 100.0).collect(),
+        flows: Some(FlowSeries {
+            period_s: 0.1,
+            count,
+            charts: vec![
+                chart("flow-goodput", "Goodput", "Mbit/s", vec![flow]),
+                chart(
+                    "flow-window",
+                    "Congestion window",
+                    "segments",
+                    vec![line("a-1", Ink::Group(0), &|i| 22.0 * saw(i, 40.0, 0.5)), gap],
+                ),
+            ],
+        }),
+        events: vec![Event { at_s: 12.0, what: "link forward: 5 Mbit/s".into() }],
+        charts: vec![
+            chart(
+                "goodput",
+                "Goodput",
+                "Mbit/s",
+                vec![
+                    line("a", Ink::Group(0), &|i| rate * 0.5 * saw(i, 40.0, 0.6)),
+                    line("b", Ink::Group(1), &|i| rate * (0.94 - 0.5 * saw(i, 40.0, 0.6))),
+                ],
+            ),
+            Chart {
+                spreads: vec![spread_of("link forward", delay)],
+                ..chart(
+                    "delay",
+                    "Queue delay",
+                    "ms",
+                    vec![
+                        line("link forward, mean", Ink::Plain(0), &|i| delay * saw(i, 57.0, 0.5) * 1.2),
+                        tail,
+                    ],
+                )
+            },
+            chart(
+                "fate",
+                "Marks and drops",
+                "packets/s",
+                vec![
+                    line("marked", Ink::Plain(0), &|i| if i % 40 == 0 { 40.0 } else { 0.0 }),
+                    line("dropped", Ink::Plain(1), &|i| if i % 57 == 0 { 90.0 } else { 0.0 }),
+                ],
+            ),
+        ],
+    }
+}

@@ -1,0 +1,18 @@
+//! Headless Chromium for tests that read pages.
+
+#[path = "../../../report/tests/integration/chromium.rs"]
+mod chromium;
+
+pub(crate) use chromium::for_a_test as browser;
+use std::path::Path;
+
+/// The text that a page has written into its `<pre id="found">` after this many milliseconds of its own time; `part` stands
+/// after the address.
+pub(crate) fn found(browser: &Path, page: &Path, part: &str, window: &str, millis: u32) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let address = format!("file://{}{part}", page.display());
+    let output = chromium::at_rest(browser, profile.path(), window, &address, millis).output().unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let rest = &dom[dom.find("<pre id=\"found\">").unwrap() + 16..];
+    rest[..rest.find("</pre>").unwrap()].to_owned()
+}

@@ -1,0 +1,21 @@
+//! The tests of `weir` from outside, one binary: linking is the longest part of building a test.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod ap;
+mod browser;
+mod circuit;
+mod circuit_send;
+mod circuit_up;
+mod cli;
+mod hostile;
+mod hosts;
+mod kernel;
+mod kills;
+mod layout;
+mod packages;
+mod place;
+mod plots;
+mod questions;
+mod results;
+mod sliq;
+mod sliq_transfer;

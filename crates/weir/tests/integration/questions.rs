@@ -1,0 +1,320 @@
+//! Questions with known answers. Each names a lab in `questions/`, and the number or the sentence that the terminal, the
+//! index, the comparison or a run's page must show. The bounds follow from the lab by hand; a number must also equal the one
+//! that `summary.json` has for this very link, class or group. In addition every number of every index is compared with the
+//! summary: none may belong to another link or class.
+//!
+//! Pages are read in headless Chromium; without one the test says that it skips (`WEIR_REQUIRE_CHROMIUM=1` makes that a
+//! failure).
+
+use crate::browser;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The owner of a number: a link, a class of its packets, or a group.
+#[derive(Clone, Copy)]
+enum Of {
+    Link(&'static str),
+    Class(&'static str, &'static str),
+    Group(&'static str),
+}
+
+enum Answer {
+    /// On the index, in the row of the cell whose name has this text, a number of this kind, between these bounds.
+    Number(&'static str, Of, &'static str, [f64; 2]),
+    /// The first group's number on the index is the larger one, in the cell whose name has this text.
+    More(&'static str, &'static str, [&'static str; 2]),
+    /// The headline of the index has all these texts.
+    Headline(&'static [&'static str]),
+    /// The index has this text anywhere.
+    Index(&'static str),
+    /// The terminal's table has this text.
+    Terminal(&'static str),
+    /// The comparison, with this after the `#`, has this headline and names these numbers of the summary in it.
+    Compare(&'static str, &'static str, Of, &'static str),
+    /// The page of the first run has this text.
+    Run(&'static str),
+    /// The page of the first run does not have this text.
+    NotOnRun(&'static str),
+}
+
+const DOWN: Of = Of::Link("down");
+const UP: Of = Of::Link("up");
+
+use Answer::{Compare, Headline, Index, More, NotOnRun, Number, Run, Terminal};
+
+/// The questions: a lab, what is asked, and the answer.
+const QUESTIONS: &[(&str, &str, Answer)] = &[
+    // Two BDP of 40 ms are 80 ms at most, rounded up to a packet: 1.5 ms at 8 Mbit/s, 12 ms at 1 Mbit/s.
+    ("thin-line", "is my downlink bloated?", Number("tail-drop", DOWN, "delay", [20.0, 81.5])),
+    ("thin-line", "is my uplink bloated?", Number("tail-drop", UP, "delay", [1.0, 92.0])),
+    // PIE aims at 15 ms; a packet alone takes 12 ms of the uplink.
+    ("thin-line", "does PIE help my uplink?", Number("pie", UP, "delay", [4.0, 60.0])),
+    ("thin-line", "what is the headline about?", Headline(&["link down", "link up"])),
+    (
+        "thin-line",
+        "what does my upload get?",
+        Number("tail-drop", Of::Group("upload"), "goodput", [0.0, 1.0]),
+    ),
+    ("thin-line", "which link does a column of the terminal name?", Terminal("up")),
+    ("thin-line", "why is my upload so slow?", Index("acknowledgements")),
+    ("thin-line", "which queue is best for the uplink?", Compare("delay&link=up", "at link up", UP, "delay")),
+    // In half a BDP CUBIC backs off at each loss, BBR does not.
+    ("bbr-beside-cubic", "who wins in a shallow queue?", More("shallow", "goodput", ["bbr", "cubic"])),
+    // In eight BDP BBR is bounded by two BDP in flight, CUBIC by the queue.
+    ("bbr-beside-cubic", "who wins in a deep queue?", More("deep", "goodput", ["cubic", "bbr"])),
+    ("bbr-beside-cubic", "how sure is that?", Index("±")),
+    ("bbr-beside-cubic", "how long is the deep queue?", Number("deep", DOWN, "delay", [60.0, 321.0])),
+    ("bbr-beside-cubic", "and the shallow one?", Number("shallow", DOWN, "delay", [1.0, 21.0])),
+    // Ten seconds of 50 Mbit/s and ten of 10: 30 Mbit/s on average.
+    ("handover", "what could the link carry?", Index("30.0 Mbit/s")),
+    ("handover", "what happened, and when?", Run("at 10 s link down: 10 Mbit/s, delay 30 ms")),
+    ("handover", "what was it like on LTE?", Run("phase-2")),
+    ("handover", "is it said that the line was one of 50 Mbit/s?", NotOnRun("of 50 Mbit/s")),
+    // DualPI2's step marks L4S packets above 1 ms; its target for classic ones is 15 ms.
+    ("l4s", "what do L4S packets wait?", Number("", Of::Class("down", "ect1"), "delay", [0.0, 2.0])),
+    ("l4s", "what do classic packets wait?", Number("", Of::Class("down", "not-ect"), "delay", [5.0, 25.0])),
+    // Five flows that always send share 5 Mbit/s, and the call wants 2.
+    ("cameras", "do my cameras take more than their share beside a bulk flow?", Run("normalised flowshare")),
+    ("call", "is that told where no flows are coordinated?", NotOnRun("normalised flowshare")),
+    ("call", "why is my call bad?", Index("FQ-CoDel at link down gives each of")),
+];
+
+fn weir(args: &[&str], folder: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let output =
+        command.args(args).current_dir(folder).env("COLUMNS", "200").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The content of a page: the JSON that `script` leaves in `found`. `part` stands after the `#`.
+fn read(browser: &Path, page: &Path, part: &str, script: &str) -> Value {
+    let html = std::fs::read_to_string(page).unwrap();
+    let copy = page.with_file_name("asked.html");
+    let script = format!(
+        "<pre id=\"found\"></pre><script>addEventListener('load', () => setTimeout(() => {{ {script}\n\
+         document.getElementById('found').textContent = encodeURIComponent(JSON.stringify(found)); }}, 400))</script></body>"
+    );
+    std::fs::write(&copy, html.replacen("</body>", &script, 1)).unwrap();
+    let text = decoded(&browser::found(browser, &copy, &format!("#{part}"), "1280,1000", 4000));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}: {text}", page.display()))
+}
+
+/// Undoes `encodeURIComponent`.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        match (first, tail) {
+            (b'%', [a, b, after @ ..]) => {
+                let digits = String::from_utf8(vec![*a, *b]).unwrap();
+                bytes.push(u8::from_str_radix(&digits, 16).unwrap());
+                rest = after;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+const INDEX: &str = "const found = { h1: document.querySelector('h1').textContent, text: document.body.innerText, \
+    cells: [...document.querySelectorAll('#tree .cell')].map((cell) => ({ name: cell.querySelector('.name').textContent, \
+    facts: [...cell.querySelectorAll('.fact')].map((fact) => ({ link: fact.dataset.link ?? null, class: fact.dataset.class \
+    ?? null, group: fact.dataset.group ?? null, values: Object.fromEntries([...fact.querySelectorAll('.value')].map((value) \
+    => [value.dataset.metric, value.querySelector('b').firstChild.textContent])) })) })) };";
+const WORDS: &str =
+    "const found = { h1: document.querySelector('h1').textContent, text: document.body.innerText };";
+
+/// A lab that was run, and the content of its pages.
+struct Asked {
+    folder: PathBuf,
+    terminal: String,
+    index: Value,
+    summary: Value,
+}
+
+impl Asked {
+    fn new(lab: &str, scratch: &Path, browser: &Path) -> Asked {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/questions/{lab}.toml"));
+        let folder = scratch.join(lab);
+        let terminal = weir(&["run", file.to_str().unwrap(), "--out", folder.to_str().unwrap()], scratch);
+        let index = read(browser, &folder.join("index.html"), "", INDEX);
+        let summary = serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap();
+        Asked { folder, terminal, index, summary }
+    }
+
+    fn cells(&self) -> &[Value] {
+        self.index["cells"].as_array().unwrap()
+    }
+
+    /// The runs of the cell in this place of the index.
+    fn runs(&self, cell: usize) -> Vec<&Value> {
+        let runs = self.summary["runs"].as_array().unwrap();
+        let mut cells: Vec<Vec<&Value>> = vec![];
+        for run in runs {
+            match cells.last_mut() {
+                Some(cell) if cell[0]["params"] == run["params"] => cell.push(run),
+                _ => cells.push(vec![run]),
+            }
+        }
+        cells[cell].clone()
+    }
+
+    /// The mean over the repeats of the summary's value for a number of the index; `None` if the summary has none.
+    fn known(&self, cell: usize, of: Of, metric: &str) -> Option<f64> {
+        let (name, part) = match metric {
+            "delay" => ("queue_delay_ms", "mean"),
+            "p99" => ("queue_delay_ms", "p99"),
+            "used" => ("utilisation_percent", ""),
+            "marked" => ("mark_probability_percent", ""),
+            "goodput" => ("goodput_mbps", ""),
+            "rtt" => ("rtt_ms", "mean"),
+            "retrans" => ("retransmission_percent", ""),
+            "completion" => ("completion_time_s", "p50"),
+            "completion-p99" => ("completion_time_s", "p99"),
+            "on-time" => ("frames_on_time_percent", ""),
+            _ => return None,
+        };
+        let one = |run: &Value| {
+            let named = |list: &Value, key: &str, name: &str| {
+                list.as_array().unwrap().iter().find(|one| one[key] == name).cloned().unwrap_or_default()
+            };
+            let metrics = match of {
+                Of::Link(link) => named(&run["queues"], "link", link),
+                Of::Class(link, class) => {
+                    named(&named(&run["queues"], "link", link)["classes"], "class", class)
+                }
+                Of::Group(group) => named(&run["groups"], "name", group),
+            };
+            let value = if part.is_empty() { &metrics[name] } else { &metrics[name][part] };
+            value.as_f64().unwrap_or_else(|| panic!("the summary has no {name} of it"))
+        };
+        let values: Vec<f64> = self.runs(cell).into_iter().map(one).collect();
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// The place of the cell whose name has a text, and the number that it shows.
+    fn shown(&self, cell: &str, of: Of, metric: &str) -> (usize, f64) {
+        let place = self.cells().iter().position(|one| one["name"].as_str().unwrap().contains(cell));
+        let place = place.unwrap_or_else(|| panic!("no cell is called {cell}: {}", self.index));
+        let facts = self.cells()[place]["facts"].as_array().unwrap();
+        let fact = facts.iter().find(|fact| match of {
+            Of::Link(link) => fact["link"] == link && fact["class"].is_null(),
+            Of::Class(link, class) => fact["link"] == link && fact["class"] == class,
+            Of::Group(group) => fact["group"] == group,
+        });
+        let text = &fact.unwrap_or_else(|| panic!("nothing is told of it: {facts:?}"))["values"][metric];
+        let number = text.as_str().and_then(|text| text.parse().ok());
+        (place, number.unwrap_or_else(|| panic!("{metric} is not told of it: {facts:?}")))
+    }
+}
+
+/// Whether a number that a page shows, with three digits, is this one.
+fn same(shown: f64, known: f64) -> bool {
+    (shown - known).abs() <= 0.006 * known.abs().max(1e-3)
+}
+
+fn check(asked: &Asked, browser: &Path, answer: &Answer) -> Result<(), String> {
+    let text = asked.index["text"].as_str().unwrap().replace('\u{a0}', " ");
+    let first_run = || {
+        let id = asked.summary["runs"][0]["id"].as_str().unwrap();
+        let page = asked.folder.join(format!("report/sim/{}.html", id.trim_start_matches("sim-")));
+        let found = read(browser, &page, "", WORDS);
+        found["text"].as_str().unwrap().replace('\u{a0}', " ")
+    };
+    let holds = |holds: bool, why: String| if holds { Ok(()) } else { Err(why) };
+    match answer {
+        Number(cell, of, metric, [least, most]) => {
+            let (place, shown) = asked.shown(cell, *of, metric);
+            let known = asked.known(place, *of, metric).unwrap();
+            holds(same(shown, known), format!("the index shows {shown}, the summary has {known}"))?;
+            holds((*least..=*most).contains(&shown), format!("{shown} is not from {least} to {most}"))
+        }
+        More(cell, metric, [more, less]) => {
+            let [more, less] = [more, less].map(|group| asked.shown(cell, Of::Group(group), metric).1);
+            holds(more > less, format!("{more} is not above {less}"))
+        }
+        Headline(texts) => {
+            let h1 = asked.index["h1"].as_str().unwrap();
+            holds(texts.iter().all(|text| h1.contains(text)), h1.into())
+        }
+        Index(part) => holds(text.contains(part), text.clone()),
+        Terminal(name) => {
+            let head = asked.terminal.lines().next().unwrap_or_default();
+            holds(head.split_whitespace().any(|word| word == *name), asked.terminal.clone())
+        }
+        Compare(part, words, of, metric) => {
+            let found = read(browser, &asked.folder.join("report/compare.html"), part, WORDS);
+            let h1 = found["h1"].as_str().unwrap().replace('\u{a0}', " ");
+            holds(h1.contains(words), h1.clone())?;
+            let numbers: Vec<f64> = h1
+                .split_whitespace()
+                .filter_map(|word| word.trim_end_matches(['.', ';', ',']).parse().ok())
+                .collect();
+            for cell in 0..asked.cells().len() {
+                let known = asked.known(cell, *of, metric).unwrap();
+                holds(numbers.iter().any(|shown| same(*shown, known)), format!("no {known} in: {h1}"))?;
+            }
+            Ok(())
+        }
+        Run(part) => {
+            let text = first_run();
+            holds(text.contains(part), text)
+        }
+        NotOnRun(part) => {
+            let text = first_run();
+            holds(!text.contains(part), text)
+        }
+    }
+}
+
+/// The numbers of the index that the summary has too, but that are not those of their own link, class or group; none if all is
+/// right.
+fn no_number_is_anothers(asked: &Asked) -> Vec<String> {
+    let mut wrong = vec![];
+    let mut seen = 0;
+    for (place, cell) in asked.cells().iter().enumerate() {
+        for fact in cell["facts"].as_array().unwrap() {
+            let text = |key: &str| fact[key].as_str().map(|text| &*text.to_owned().leak());
+            let of = match (text("link"), text("class"), text("group")) {
+                (Some(link), Some(class), _) => Of::Class(link, class),
+                (Some(link), None, _) => Of::Link(link),
+                (None, _, Some(group)) => Of::Group(group),
+                _ => continue,
+            };
+            for (metric, shown) in fact["values"].as_object().unwrap() {
+                let Some(known) = asked.known(place, of, metric) else { continue };
+                let shown: f64 = shown.as_str().unwrap().parse().unwrap();
+                seen += 1;
+                if !same(shown, known) {
+                    wrong.push(format!("{} {fact}: {metric} is {known}", cell["name"]));
+                }
+            }
+        }
+    }
+    assert!(seen >= 4, "the index shows numbers");
+    wrong
+}
+
+#[test]
+fn questions_are_answered_where_they_are_asked() {
+    let Some(browser) = browser::browser() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let mut failures = vec![];
+    let mut labs: Vec<(&str, Asked)> = vec![];
+    for (lab, asks, answer) in QUESTIONS {
+        if labs.iter().all(|(known, _)| known != lab) {
+            let asked = Asked::new(lab, scratch.path(), &browser);
+            failures.extend(no_number_is_anothers(&asked));
+            labs.push((lab, asked));
+        }
+        let asked = &labs.iter().find(|(known, _)| known == lab).unwrap().1;
+        if let Err(why) = check(asked, &browser, answer) {
+            failures.push(format!("{lab}: {asks}: {why}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
