@@ -21,8 +21,10 @@ mod marks;
 #[path = "runs/sliq.rs"]
 mod sliq;
 
+use libtest_mimic::{Arguments, Trial};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_base::Span;
 use weir_engine::{Capture, Engine, EngineError, Outcome, Watch};
 use weir_live::{Live, Tally};
@@ -102,24 +104,26 @@ const TESTS: [Test; 51] = [
     ("a_card_that_the_kernel_cannot_implement_is_refused", cards::what_the_kernel_lacks_is_refused),
 ];
 
+/// Runs mostly wait for their links, and none asserts a time, so more of them than processors run at once.
+const AT_ONCE: usize = 4;
+
 fn main() {
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    if std::env::args().any(|argument| argument == "--list") {
-        TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
-        return;
-    }
-    if let Err(error) = weir_live::enter() {
+    let mut arguments = Arguments::from_args();
+    if !arguments.list
+        && let Err(error) = weir_live::enter()
+    {
         println!("live runs: skipped, this process may not make namespaces: {error}");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
         return;
     }
-    for (name, test) in TESTS {
-        if wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())) {
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    let trial = |&(name, test): &Test| {
+        Trial::test(name, move || {
             test();
-            println!("test {name} ... ok");
-        }
-    }
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&arguments, TESTS.iter().map(trial).collect()).exit();
 }
 
 /// The first run of a lab of 3 s, without warm-up and jitter, with this text behind it.
@@ -207,20 +211,22 @@ fn a_radio_channel_is_played() {
     assert_eq!(events(&tally, 0), [Started, Opened, Completed]);
 }
 
-/// Whether weir's own controls can be loaded here; prints why not.
-fn controls_can_be_loaded() -> bool {
-    let tried = weir_kernel::hold(&"vegas".parse().unwrap());
-    if let Err(problem) = &tried {
+/// All namespaces share the controls of the kernel, so one test at a time loads them.
+static CONTROLS: Mutex<()> = Mutex::new(());
+
+/// The right to load weir's own controls, until it is dropped. `None` if they cannot be loaded here; prints why not.
+fn controls() -> Option<MutexGuard<'static, ()>> {
+    let alone = CONTROLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(problem) = weir_kernel::hold(&"vegas".parse().unwrap()) {
         println!("skipped: {problem}");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+        return None;
     }
-    tried.is_ok()
+    Some(alone)
 }
 
 fn a_control_is_loaded() {
-    if !controls_can_be_loaded() {
-        return;
-    }
+    let Some(_alone) = controls() else { return };
     let run = lab(&format!(
         "{DUMBBELL}[traffic.a]\ncc = {{ kind = \"yield\", beta = 20 }}\n\
          workload = {{ kind = \"transfer\", size = \"500 kB\" }}\n[traffic.b]\ncc = \"ledbat\"\nstop = \"1 s\"\n"
@@ -242,9 +248,7 @@ fn a_control_is_loaded() {
 }
 
 fn runs_share_a_control() {
-    if !controls_can_be_loaded() {
-        return;
-    }
+    let Some(_alone) = controls() else { return };
     let run = |seconds: u32, beta: u32| {
         let text = format!(
             "{DUMBBELL}[traffic.a]\ncc = {{ kind = \"yield\", beta = {beta} }}\n\

@@ -1,7 +1,7 @@
 //! Requests and answers: the receiving host opens the connection and asks, the sending host answers.
 
 use crate::marks::codepoints;
-use crate::{DUMBBELL, STEP, controls_can_be_loaded, events, go, go_with, lab};
+use crate::{DUMBBELL, STEP, controls, events, go, go_with, lab};
 use weir_engine::Capture;
 use weir_live::Tally;
 use weir_plan::Run;
@@ -103,9 +103,7 @@ pub(crate) fn ect1_both_ways() {
 }
 
 pub(crate) fn marks_are_echoed() {
-    if !controls_can_be_loaded() {
-        return;
-    }
+    let Some(_alone) = controls() else { return };
     let run = lab(&format!(
         "{DUMBBELL}{STEP}[traffic.a]\ncc = \"dctcp\"\nworkload = {{ kind = \"http\", size = \"20 MB\" }}\n"
     ));
