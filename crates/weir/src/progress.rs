@@ -9,20 +9,22 @@ use std::time::{Duration, Instant};
 /// Interval between lines if stderr is not a terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// Steps that the bar gives to a run.
+/// Steps of the bar.
 const STEPS: f64 = 1000.0;
 
 /// The progress of all runs, on stderr.
 pub(crate) struct Line {
     bar: ProgressBar,
-    began: Instant,
     state: Mutex<State>,
 }
 
 /// How far each run has come, and what that adds up to.
 struct State {
-    shares: Vec<f64>,
-    sum: f64,
+    /// Share of each run that is done, and the phase that the run belongs to.
+    runs: Vec<(f64, usize)>,
+    phases: [Phase; 2],
+    /// When the latest progress was reported.
+    latest: Instant,
     ended: usize,
     failed: usize,
     kept: usize,
@@ -30,32 +32,94 @@ struct State {
     next: Instant,
 }
 
+/// The runs of one kind, which take turns with those of other kinds: simulated ones come first, live ones after them. Each kind has a
+/// pace of its own.
+#[derive(Debug, Clone, Copy, Default)]
+struct Phase {
+    /// Runs that belong to it and have work left, as a sum of shares.
+    left: f64,
+    /// Runs that were done, as a sum of shares, and the time that they took together.
+    done: f64,
+    took: Duration,
+    /// The time of a run that is known before the first one has ended: live runs take as long as their lab says.
+    known: Option<Duration>,
+}
+
+impl Phase {
+    /// The time of one run: as measured, after a tenth of a run or where it is not known before.
+    fn pace(&self) -> Option<Duration> {
+        let measured = || (self.done > 0.0).then(|| self.took.div_f64(self.done));
+        if self.done < 0.1 { self.known.or_else(measured) } else { measured() }
+    }
+
+    /// The time that its runs still take. `None` if nothing is known of it yet.
+    fn left(&self) -> Option<Duration> {
+        if self.left < 1e-9 { Some(Duration::ZERO) } else { Some(self.pace()?.mul_f64(self.left)) }
+    }
+}
+
 impl State {
+    /// The state at the start; live runs all count with the longest of their times.
+    fn new(runs: &[Option<Duration>], now: Instant) -> State {
+        let mut phases = [Phase::default(); 2];
+        phases[1].known = runs.iter().flatten().max().copied();
+        let phase = |run: &Option<Duration>| usize::from(run.is_some());
+        runs.iter().for_each(|run| phases[phase(run)].left += 1.0);
+        let runs = runs.iter().map(|run| (0.0, phase(run))).collect();
+        State { runs, phases, latest: now, ended: 0, failed: 0, kept: 0, next: now + BETWEEN_LINES }
+    }
+
     /// `3 of 20 runs, 1 failed`; runs that were there already are not counted.
     fn words(&self) -> String {
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
-        format!("{} of {} runs{failed}", self.ended, self.shares.len() - self.kept)
+        format!("{} of {} runs{failed}", self.ended, self.runs.len() - self.kept)
+    }
+
+    fn gone(&self) -> Duration {
+        self.phases.iter().map(|phase| phase.took).sum()
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.phases.iter().map(Phase::left).sum()
+    }
+
+    /// Share of the time that is gone, as far as it can be told.
+    fn share(&self) -> f64 {
+        let gone = self.gone().as_secs_f64();
+        self.left().map_or(0.0, |left| gone / (gone + left.as_secs_f64()).max(f64::MIN_POSITIVE))
+    }
+
+    /// A run has come this far at this time. The time since the latest report belongs to the run's phase.
+    fn reach(&mut self, run: usize, share: f64, now: Instant) {
+        let (before, phase) = self.runs[run];
+        let phase = &mut self.phases[phase];
+        phase.took += now.saturating_duration_since(self.latest);
+        phase.done += share - before;
+        phase.left -= share - before;
+        self.runs[run].0 = share;
+        self.latest = now;
+    }
+
+    /// The line's text after the bar.
+    fn told(&self) -> String {
+        told(&self.words(), self.gone(), self.left())
     }
 }
 
 impl Line {
-    /// A line for this many runs.
-    pub(crate) fn new(runs: usize) -> Line {
-        let bar = ProgressBar::new(runs as u64 * STEPS as u64);
+    /// A line for these runs: `None` for a simulated one, for a live one the time that it takes beside others of its kind.
+    pub(crate) fn new(runs: &[Option<Duration>]) -> Line {
+        let bar = ProgressBar::new(STEPS as u64);
         if std::io::stderr().is_terminal() {
             bar.set_style(
-                ProgressStyle::with_template(
-                    "{bar:30} {percent:>3} %  {msg}  {elapsed} gone, about {eta} left",
-                )
-                .unwrap_or_else(|_| ProgressStyle::default_bar()),
+                ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        let began = Instant::now();
-        let next = began + BETWEEN_LINES;
-        let state = State { shares: vec![0.0; runs], sum: 0.0, ended: 0, failed: 0, kept: 0, next };
-        Line { bar, began, state: Mutex::new(state) }
+        let now = Instant::now();
+        Line { bar, state: Mutex::new(State::new(runs, now)) }
     }
 
     /// Redraws the line, or prints the next one if it is due.
@@ -65,12 +129,11 @@ impl Line {
         }
         let now = Instant::now();
         let mut state = self.state();
-        if now < state.next || state.ended == state.shares.len() - state.kept {
+        if now < state.next || state.ended == state.runs.len() - state.kept {
             return;
         }
         state.next = now + BETWEEN_LINES;
-        let share = state.sum / (state.shares.len() - state.kept) as f64;
-        let line = told(&state.words(), share, now.duration_since(self.began));
+        let line = format!("weir: {:.0} %, {}", 100.0 * state.share(), state.told());
         drop(state);
         say(&line);
     }
@@ -86,9 +149,11 @@ impl Line {
     }
 
     /// A run was there already. It does not count as work, so that the estimate covers only what is left.
-    pub(crate) fn kept(&self) {
-        self.state().kept += 1;
-        self.bar.dec_length(STEPS as u64);
+    pub(crate) fn kept(&self, run: usize) {
+        let mut state = self.state();
+        let (share, phase) = state.runs[run];
+        state.phases[phase].left -= 1.0 - share;
+        state.kept += 1;
     }
 
     /// A run has ended.
@@ -105,14 +170,13 @@ impl Line {
 
     fn note(&self, run: usize, share: f64, change: impl FnOnce(&mut State)) {
         let mut state = self.state();
-        let before = std::mem::replace(&mut state.shares[run], share);
-        state.sum += share - before;
+        state.reach(run, share, Instant::now());
         change(&mut state);
         if self.bar.is_hidden() {
             return;
         }
-        self.bar.set_position((state.sum * STEPS) as u64);
-        let message = state.words();
+        self.bar.set_position((state.share() * STEPS) as u64);
+        let message = state.told();
         drop(state);
         if self.bar.message() != message {
             self.bar.set_message(message);
@@ -120,13 +184,10 @@ impl Line {
     }
 }
 
-/// A plain line: the runs that are done, the share of all work, and the time left at this pace.
-fn told(words: &str, share: f64, gone: Duration) -> String {
-    let left = match share > 0.0 {
-        true => format!(", about {} left", rounded(gone.mul_f64((1.0 - share).max(0.0) / share))),
-        false => String::new(),
-    };
-    format!("weir: {words}, {:.0} %; {} gone{left}", 100.0 * share, rounded(gone))
+/// The runs that are done, and the time that is gone and left.
+fn told(words: &str, gone: Duration, left: Option<Duration>) -> String {
+    let left = left.map_or(String::new(), |left| format!(", about {} left", rounded(left)));
+    format!("{words}; {} gone{left}", rounded(gone))
 }
 
 /// A time, rounded to seconds, minutes or tenths of hours.
@@ -142,11 +203,34 @@ fn rounded(time: Duration) -> String {
 mod tests {
     use super::*;
 
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
     #[test]
     fn a_line_shows_the_finished_and_the_remaining_runs() {
         // A quarter took 30 s; three quarters take 90.
-        let line = told("5 of 20 runs", 0.25, Duration::from_secs(30));
-        assert_eq!(line, "weir: 5 of 20 runs, 25 %; 30 s gone, about 90 s left");
-        assert_eq!(told("0 of 2 runs", 0.0, Duration::from_secs(600)), "weir: 0 of 2 runs, 0 %; 10 min gone");
+        let began = Instant::now();
+        let mut state = State::new(&[None; 20], began);
+        (0..5).for_each(|run| state.reach(run, 1.0, began + secs(30)));
+        state.ended = 5;
+        assert_eq!(state.told(), "5 of 20 runs; 30 s gone, about 90 s left");
+        assert!((state.share() - 0.25).abs() < 1e-9);
+        assert_eq!(State::new(&[None; 2], began).told(), "0 of 2 runs; 0 s gone");
+    }
+
+    #[test]
+    fn live_runs_take_the_time_of_their_lab_however_quick_simulated_ones_were() {
+        // Ten simulated runs took 1 s each; ten live ones of 36 s are still to come.
+        let began = Instant::now();
+        let runs: Vec<Option<Duration>> = (0..20).map(|run| (run >= 10).then_some(secs(36))).collect();
+        let mut state = State::new(&runs, began);
+        (0..10).for_each(|run| state.reach(run, 1.0, began + secs(run as u64 + 1)));
+        assert_eq!(state.left(), Some(secs(360)));
+        // The first of them takes 40 s: nine of 40 s are left.
+        state.reach(10, 1.0, began + secs(50));
+        assert_eq!(state.left(), Some(secs(360)));
+        state.reach(11, 0.5, began + secs(70));
+        assert_eq!(state.left(), Some(secs(340)));
     }
 }

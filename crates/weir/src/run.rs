@@ -109,10 +109,10 @@ pub(crate) fn execute(
     warn(&runs);
     catch_interrupts()?;
     let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
-    let watch = Watch::new(lab, cells.len(), folder.path().to_owned(), report);
+    let live = execution.live_jobs.get();
+    let watch = Watch::new(lab, &cells, live, folder.path().to_owned(), report);
     let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
-    let live = execution.live_jobs.get();
     let jobs = Jobs { threads, live, capture, retries };
     let mut tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
     let (report, summaries) = watch.end();

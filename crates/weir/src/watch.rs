@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use weir_engine::{FinishedRun, Outcome, Progress, Results};
+use weir_engine::{Cell, FinishedRun, Outcome, Progress, Results};
 use weir_plan::Lab;
 use weir_record::{Records, RunSummary, View};
 use weir_report::Growing;
@@ -34,10 +34,20 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch over `cells` cells of a lab, whose results go to a folder.
-    pub(crate) fn new(lab: &'a Lab, cells: usize, folder: PathBuf, report: Option<Growing>) -> Watch<'a> {
+    /// A watch over the cells of a lab, whose results go to a folder. `live` is the number of live runs side by side.
+    pub(crate) fn new(
+        lab: &'a Lab,
+        cells: &[Cell<'_>],
+        live: usize,
+        folder: PathBuf,
+        report: Option<Growing>,
+    ) -> Watch<'a> {
+        let time = |cell: &Cell<'_>| {
+            let time = Duration::from_nanos(cell.run.duration.as_nanos());
+            cell.engine.runs_alone().then_some(time / u32::try_from(live).unwrap_or(u32::MAX))
+        };
         Watch {
-            line: Line::new(cells),
+            line: Line::new(&cells.iter().map(time).collect::<Vec<_>>()),
             lab,
             folder,
             report,
@@ -96,9 +106,9 @@ impl Progress for Watch<'_> {
         self.line.share(cell, share);
     }
 
-    fn kept(&self, _cell: usize) {
+    fn kept(&self, cell: usize) {
         self.kept.store(true, Ordering::Relaxed);
-        self.line.kept();
+        self.line.kept(cell);
     }
 
     fn ended(&self, cell: usize, outcome: Result<&Outcome, &str>) {
