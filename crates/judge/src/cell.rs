@@ -308,6 +308,11 @@ impl Cell {
         format!("{}: {}", parts.join(", "), groups.join(" and "))
     }
 
+    /// Whether sizes and times of flows, or of a source that pauses, are drawn from the seed.
+    pub fn draws_traffic(&self) -> bool {
+        self.groups.iter().any(|group| matches!(group.workload, Workload::Web(_) | Workload::OnOff(..)))
+    }
+
     /// Time of a full packet at the bottleneck, in ms.
     pub fn packet_ms(&self) -> f64 {
         PACKET_BITS / (self.rate * 1000.0)

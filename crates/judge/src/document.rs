@@ -273,7 +273,11 @@ fn bounds(text: &mut String) {
     );
     line(
         text,
-        "whole 99 % interval lies outside, after at least four live runs. A cell agrees if all its measures do, and differs if one does.\n",
+        "whole 99 % interval lies outside, after at least four live runs. A cell agrees if all its measures do, and differs if one does.",
+    );
+    line(
+        text,
+        "Where web traffic or on/off sources are drawn, each live run is held against the simulated run of its seed, which drew the same.\n",
     );
     line(text, "| measure | bound | reason |\n|---|---|---|");
     for measure in MEASURES {

@@ -125,7 +125,7 @@ pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<
 }
 
 fn judged(live: &[RunSummary], sim: &[RunSummary], cell: &Cell, focus: Option<&str>) -> Vec<Row> {
-    let mut rows = verdict::rows(live, sim, cell.packet_ms());
+    let mut rows = verdict::rows(live, sim, cell.packet_ms(), cell.draws_traffic());
     rows.retain(|row| focus.is_none_or(|focus| row.measure == focus));
     rows
 }

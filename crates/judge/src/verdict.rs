@@ -1,7 +1,8 @@
 //! Whether the engines agree in a measure, by the difference of their means, live minus simulated.
 //!
 //! The interval is Student's with the variance pooled over both engines. Where an F-test at 5 % says that the variances differ,
-//! it is Welch's (Welch 1947), whose degrees of freedom are rounded down. *Agree* needs the whole 95 % interval within the
+//! it is Welch's (Welch 1947), whose degrees of freedom are rounded down. Cells with drawn traffic are judged by pairs: both engines draw
+//! the same flows from the same seed, and these differ more between seeds than anything else. *Agree* needs the whole 95 % interval within the
 //! bound, *differs* the whole 99 % interval outside, since a cell is looked at after each live run.
 
 use crate::measure::{Key, Limits, MEASURES, gathered};
@@ -110,6 +111,16 @@ impl Difference {
         Some(Difference { mean, error, degrees: degrees as u32 })
     }
 
+    /// The mean of differences within pairs.
+    fn of_pairs(live: &[f64], sim: &[f64]) -> Option<Difference> {
+        if live.len() < 2 || live.len() != sim.len() {
+            return None;
+        }
+        let within: Vec<f64> = live.iter().zip(sim).map(|(live, sim)| live - sim).collect();
+        let Moments { count, mean, variance } = Moments::of(&within);
+        Some(Difference { mean, error: (variance / count).sqrt(), degrees: live.len() as u32 - 1 })
+    }
+
     fn interval(&self, confidence: f64) -> (f64, f64) {
         let half =
             if self.error == 0.0 { 0.0 } else { self.error * quantile(0.5 + confidence / 2.0, self.degrees) };
@@ -127,14 +138,14 @@ fn variances_differ(a: Moments, b: Moments) -> bool {
         || 2.0 * f_tail(large.variance / small.variance, large.count - 1.0, small.count - 1.0) < EQUAL
 }
 
-/// Judges one measure by the values of both engines and the bound.
-fn judge(live: &[f64], sim: &[f64], limits: Limits) -> (Option<(f64, f64)>, Verdict) {
-    let Some(difference) = Difference::of(live, sim) else { return (None, Verdict::CannotTell) };
+/// Judges one measure by the difference of the means of `runs` live runs and the bound.
+fn judge(difference: Option<Difference>, runs: usize, limits: Limits) -> (Option<(f64, f64)>, Verdict) {
+    let Some(difference) = difference else { return (None, Verdict::CannotTell) };
     let within = difference.interval(WITHIN);
     let outside = difference.interval(OUTSIDE);
     let verdict = if limits.low <= within.0 && within.1 <= limits.high {
         Verdict::Agree
-    } else if live.len() >= FEWEST_TO_DIFFER && (outside.1 < limits.low || limits.high < outside.0) {
+    } else if runs >= FEWEST_TO_DIFFER && (outside.1 < limits.low || limits.high < outside.0) {
         Verdict::Differs
     } else {
         Verdict::CannotTell
@@ -142,21 +153,29 @@ fn judge(live: &[f64], sim: &[f64], limits: Limits) -> (Option<(f64, f64)>, Verd
     (Some(within), verdict)
 }
 
-/// All measures that both engines know, judged.
-pub fn rows(live: &[RunSummary], sim: &[RunSummary], packet_ms: f64) -> Vec<Row> {
-    let (live, sim) = (gathered(live), gathered(sim));
+/// All measures that both engines know, judged. With `by_pairs` each live run is held against the simulated run of its seed.
+pub fn rows(live: &[RunSummary], sim: &[RunSummary], packet_ms: f64, by_pairs: bool) -> Vec<Row> {
+    let twin = |live: &RunSummary| sim.iter().find(|sim| sim.seed == live.seed).cloned();
+    let twins: Option<Vec<RunSummary>> = if by_pairs { live.iter().map(twin).collect() } else { None };
+    let by_pairs = twins.is_some();
+    let (live, sim) = (gathered(live), gathered(twins.as_deref().unwrap_or(sim)));
     live.iter()
         .filter_map(|(key, live)| {
             // A metric that one of the builds does not have yet is not compared.
             let sim = sim.get(key)?;
-            row(key, live, sim, packet_ms)
+            row(key, live, sim, packet_ms, by_pairs)
         })
         .collect()
 }
 
+/// The values of those pairs in which both engines have one.
+fn pairs(live: &[Option<f64>], sim: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
+    live.iter().zip(sim).filter_map(|(live, sim)| Some(((*live)?, (*sim)?))).unzip()
+}
+
 /// `None` if the measure is undefined in all runs of both engines, or in more than half of each: then it is about a rare event, such
 /// as the end of a long transfer.
-fn row(key: &Key, live: &[Option<f64>], sim: &[Option<f64>], packet_ms: f64) -> Option<Row> {
+fn row(key: &Key, live: &[Option<f64>], sim: &[Option<f64>], packet_ms: f64, by_pairs: bool) -> Option<Row> {
     let measure = &MEASURES[key.0];
     let known = |values: &[Option<f64>]| values.iter().copied().flatten().collect::<Vec<f64>>();
     let (some_live, some_sim) = (known(live), known(sim));
@@ -171,7 +190,11 @@ fn row(key: &Key, live: &[Option<f64>], sim: &[Option<f64>], packet_ms: f64) -> 
     let (interval, verdict) = match (some_live.len(), some_sim.len()) {
         // One engine never has a value, for example since no flow completes there, and the other always has one.
         (0, _) | (_, 0) if whole && live.len() >= FEWEST_TO_DIFFER => (None, Verdict::Differs),
-        _ => judge(&some_live, &some_sim, limits),
+        _ if by_pairs => {
+            let (live, sim) = pairs(live, sim);
+            judge(Difference::of_pairs(&live, &sim), live.len(), limits)
+        }
+        _ => judge(Difference::of(&some_live, &some_sim), some_live.len(), limits),
     };
     Some(Row {
         measure: measure.name.into(),
@@ -202,6 +225,11 @@ mod tests {
 
     const BOUND: Limits = Limits { low: -3.0, high: 3.0 };
 
+    /// The verdict on values that are not paired.
+    fn of(live: &[f64], sim: &[f64], limits: Limits) -> Verdict {
+        judge(Difference::of(live, sim), live.len(), limits).1
+    }
+
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 5e-3
     }
@@ -228,43 +256,57 @@ mod tests {
     }
 
     #[test]
+    fn pairs_agree_where_what_is_drawn_scatters_more_than_the_engines_differ() {
+        // Differences -0.1, 0.1 and 0.3: mean 0.1, variance 0.04, error sqrt(0.04 / 3) = 0.1155, t(0.975, 2) = 4.303.
+        let (live, sim) = ([10.0, 20.1, 30.3], [10.1, 20.0, 30.0]);
+        let difference = Difference::of_pairs(&live, &sim).unwrap();
+        assert!(close(difference.mean, 0.1) && close(difference.error, 0.1155), "{difference:?}");
+        assert_eq!((difference.degrees, judge(Some(difference), 3, BOUND).1), (2, Verdict::Agree));
+        assert_eq!(of(&live, &sim, BOUND), Verdict::CannotTell);
+        assert_eq!(
+            pairs(&[Some(1.0), None, Some(3.0)], &[Some(2.0), Some(5.0), None]),
+            (vec![1.0], vec![2.0])
+        );
+    }
+
+    #[test]
     fn an_interval_within_the_bound_agrees_after_two_live_runs() {
         let sim: Vec<f64> = (0..20).map(|n| 95.0 + 0.1 * f64::from(n % 3)).collect();
-        assert_eq!(judge(&[95.0, 95.2], &sim, BOUND).1, Verdict::Agree);
-        assert_eq!(judge(&[95.0], &sim, BOUND).1, Verdict::CannotTell);
+        assert_eq!(of(&[95.0, 95.2], &sim, BOUND), Verdict::Agree);
+        assert_eq!(of(&[95.0], &sim, BOUND), Verdict::CannotTell);
     }
 
     #[test]
     fn an_interval_outside_differs_only_after_four_live_runs() {
         let sim: Vec<f64> = (0..20).map(|n| 45.0 + 0.1 * f64::from(n % 3)).collect();
         let live = [98.5, 98.4, 98.6, 98.5];
-        assert_eq!(judge(&live[..3], &sim, BOUND).1, Verdict::CannotTell);
-        assert_eq!(judge(&live, &sim, BOUND).1, Verdict::Differs);
+        assert_eq!(of(&live[..3], &sim, BOUND), Verdict::CannotTell);
+        assert_eq!(of(&live, &sim, BOUND), Verdict::Differs);
     }
 
     #[test]
     fn an_interval_across_the_bound_cannot_tell() {
         let sim: Vec<f64> = (0..20).map(|n| 90.0 + f64::from(n % 5)).collect();
-        assert_eq!(judge(&[94.0, 95.5, 96.0, 94.5], &sim, BOUND).1, Verdict::CannotTell);
+        assert_eq!(of(&[94.0, 95.5, 96.0, 94.5], &sim, BOUND), Verdict::CannotTell);
     }
 
     #[test]
     fn equal_constants_agree_even_with_a_bound_of_zero() {
         let none = Limits { low: 0.0, high: 0.0 };
-        assert_eq!(judge(&[0.0; 2], &[0.0; 20], none).1, Verdict::Agree);
-        assert_eq!(judge(&[1.0; 4], &[0.0; 20], none).1, Verdict::Differs);
+        assert_eq!(of(&[0.0; 2], &[0.0; 20], none), Verdict::Agree);
+        assert_eq!(of(&[1.0; 4], &[0.0; 20], none), Verdict::Differs);
     }
 
     #[test]
     fn a_value_that_only_one_engine_ever_has_differs() {
         let key = (MEASURES.iter().position(|it| it.name == "completion time").unwrap(), "a".to_owned());
-        let found = |live: &[Option<f64>]| row(&key, live, &[None; 20], 0.1).unwrap().verdict;
+        let found = |live: &[Option<f64>]| row(&key, live, &[None; 20], 0.1, false).unwrap().verdict;
         assert_eq!(found(&[Some(3.0); 4]), Verdict::Differs);
         assert_eq!(found(&[Some(3.0); 3]), Verdict::CannotTell);
-        assert!(row(&key, &[None; 4], &[None; 20], 0.1).is_none());
+        assert!(row(&key, &[None; 4], &[None; 20], 0.1, false).is_none());
         // One transfer of ten ends before the run does.
         let rare = [[Some(14.0)].as_slice(), &[None; 9]].concat();
-        assert!(row(&key, &rare, &[rare.clone(), rare.clone()].concat(), 0.1).is_none());
+        assert!(row(&key, &rare, &[rare.clone(), rare.clone()].concat(), 0.1, false).is_none());
     }
 
     #[test]
