@@ -190,6 +190,12 @@ impl DelayedAck {
         self.scheduled && self.pushed && !self.interactive && !gaps
     }
 
+    /// Whether an acknowledgement tells that a read has doubled the window.
+    #[inline]
+    pub(crate) fn updates_window(&self) -> bool {
+        self.fixed.is_none()
+    }
+
     /// Compresses a duplicate acknowledgement if that is allowed, and returns whether it did.
     #[inline(never)]
     fn compress_one(&mut self, check: Check, now: Time) -> bool {

@@ -21,6 +21,8 @@ pub(crate) struct Receiver {
     unread: u64,
     /// Bytes that were not read when the present acknowledgement became due.
     unread_when_due: u64,
+    /// Bytes that have become in order by the segment that filled a gap, until they are acknowledged.
+    filled: u64,
     pub(crate) reassembly: Reassembly,
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
@@ -83,6 +85,7 @@ impl Receiver {
             fin: None,
             unread: 0,
             unread_when_due: 0,
+            filled: 0,
             reassembly: Reassembly::default(),
             acks: DelayedAck::new(
                 config.sack && config.compress_sack,
@@ -219,6 +222,7 @@ impl Receiver {
             if beyond == 0 {
                 self.acks.demand();
             }
+            self.filled = reached - before;
         }
         self.unread += reached - before;
         self.next = reached;
@@ -330,14 +334,19 @@ impl Receiver {
             return self.window.told();
         }
         self.window_is_told = true;
-        self.window.tell(self.next, self.reassembly.held())
+        // What fills a gap is acknowledged before the application reads it.
+        self.window.tell(self.next, self.reassembly.held() + self.filled)
     }
 
     /// An acknowledgement has left, alone or with data.
     pub(crate) fn on_ack_sent(&mut self) {
         self.told = self.next;
-        self.ack_due = false;
         self.acks.on_ack_sent(std::mem::take(&mut self.unread_when_due));
+        // The application reads it then, and that may open the window.
+        self.ack_due = std::mem::take(&mut self.filled) > 0
+            && self.acks.updates_window()
+            && self.window.doubles(self.next, self.reassembly.held());
+        self.window_is_told &= !self.ack_due;
     }
 
     /// Whether the next segment would have the same receiver fields as the one that has just left, if nothing arrives in between.

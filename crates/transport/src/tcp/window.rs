@@ -62,7 +62,7 @@ impl ReceiveWindow {
     pub(crate) fn new(config: &Config) -> ReceiveWindow {
         let (buffer, most) = (config.receive_buffer.0.get(), config.receive_buffer.1.get());
         let most = most.max(buffer);
-        let scale = if config.window_scaling { scale(most) } else { 0 };
+        let scale = if config.window_scaling { scale(most.max(RMEM_MAX)) } else { 0 };
         let mut window = ReceiveWindow {
             buffer,
             most,
@@ -136,9 +136,21 @@ impl ReceiveWindow {
         self.read = self.read.min(self.clamp).max(1);
     }
 
-    /// The window to advertise when `next` is expected and `held` bytes wait out of order, in bytes.
+    /// Whether the window doubles now that only the `held` bytes out of order are in the buffer, so that an acknowledgement tells it
+    /// (`tcp_cleanup_rbuf`).
+    pub(crate) fn doubles(&self, next: u64, held: u64) -> bool {
+        let twice = 2 * self.offered(next);
+        twice <= self.clamp && self.free(held) >= twice.max(1)
+    }
+
+    /// The window for which there is room, while `held` bytes wait in the buffer.
+    fn free(&self, held: u64) -> u64 {
+        self.payload(self.buffer).saturating_sub(held).min(self.limit)
+    }
+
+    /// The window to advertise when `next` is expected and `held` bytes wait, out of order or to be read, in bytes.
     pub(crate) fn tell(&mut self, next: u64, held: u64) -> u32 {
-        let free = self.payload(self.buffer).saturating_sub(held).min(self.limit);
+        let free = self.free(held);
         let offered = self.offered(next);
         let window = if self.scales {
             // Advertised in units of the scale, rounded up.
@@ -265,6 +277,10 @@ impl ReceiveWindow {
     }
 }
 
+/// The largest buffer that an application may ask for (`net.core.rmem_max`), as Linux 6.18 has it. The scale allows for it even where
+/// TCP's own buffers stay smaller.
+const RMEM_MAX: u64 = 4 << 20;
+
 /// The scale with which 16 bits express the largest window (`tcp_select_initial_window`).
 fn scale(most: u64) -> u32 {
     (0..MOST_SCALE).find(|scale| most >> scale <= UNSCALED).unwrap_or(MOST_SCALE)
@@ -351,6 +367,19 @@ mod tests {
         window.measure(1448);
         window.hold(200_000);
         assert_eq!(window.buffer, (2 * 14_480 + 200_000) * 256 / 160);
+    }
+
+    #[test]
+    fn the_unit_of_windows_allows_for_the_largest_buffer_that_an_application_may_ask_for() {
+        // As captured from Linux 6.18 with `tcp_rmem` up to 32 KiB: a scale of 7.
+        let mut window = begun(32 << 10, 32 << 10);
+        window.measure(1448);
+        window.limit = window.clamp;
+        assert_eq!(window.clamp, 20_480);
+        assert_eq!(window.tell(1, 1), 20_480);
+        assert!(!window.doubles(1, 0));
+        // 13,032 bytes more have arrived and are not read, so that 7,448 are free; the read doubles that.
+        assert_eq!((window.tell(19_001, 13_032), window.doubles(19_001, 0)), (7_552, true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! of Linux 6.18 on the same path (10 Mbit/s, 20 ms, 400 segments, `reno`); `make agreement` measures the kernel again.
 
 use crate::pair::{Pair, Script, config};
-use weir_base::{Ecn, Rate, Span, Time};
+use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_control::Phase;
 use weir_transport::tcp::Flags;
 
@@ -50,6 +50,30 @@ fn a_single_loss_costs_one_retransmission_and_halves_the_window() {
     let info = pair.transfer(400 * MSS, Span::from_secs(20));
     assert_eq!(pair.read, 400 * MSS);
     assert_eq!((info.retransmitted, info.timeouts, info.recoveries, info.undos), (1, 0, 1, 0));
+}
+
+/// As captured from Linux 6.18: the acknowledgement of a filled gap leaves before the application reads what waited behind it, and one
+/// more tells the window once it is read, if that doubles it.
+#[test]
+fn a_filled_gap_is_acknowledged_with_a_small_window_and_the_read_tells_the_whole() {
+    let buffer = Bytes::new(32 << 10);
+    let config = weir_transport::tcp::Config { receive_buffer: (buffer, buffer), ..config("newreno") };
+    let rate = Some(Rate::from_mbit_per_sec(10));
+    let mut pair = Pair::new(config, RTT, rate, dropping([20]), Script::default());
+    pair.transfer(60 * MSS, Span::from_secs(20));
+    assert_eq!(pair.read, 60 * MSS);
+    let acks: Vec<(u32, u32)> =
+        pair.back.log.iter().map(|(_, segment, _)| (segment.ack, segment.window)).collect();
+    let filled = (1..acks.len()).find(|&at| acks[at].0 - acks[at - 1].0 > 4 * MSS as u32).unwrap();
+    let waited = acks[filled].0 - acks[filled - 1].0;
+    let (before, told, after) = (acks[filled - 1].1, acks[filled], acks[filled + 1]);
+    // What waits takes its share of the buffer, of which some 20 kB are payload; windows are in units of 128 bytes.
+    assert!(
+        told.1 <= (20_600 - waited).next_multiple_of(128) && told.1 < before,
+        "{told:?} after {waited} bytes"
+    );
+    assert_eq!(after.0, told.0, "no data came between");
+    assert!(after.1 >= 2 * told.1 && after.1 % 128 == 0, "{after:?}");
 }
 
 #[test]
