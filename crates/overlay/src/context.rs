@@ -1,0 +1,157 @@
+//! Flow contexts: what all packets of a flow have in common, told once to each neighbour instead of in each packet.
+//!
+//! The digest has none (A 2.4: the study carries the inner headers in each packet). A context never changes: a flow with other receivers
+//! is another flow. A packet carries its context until the neighbour has acknowledged it, and again after the neighbour has said that it
+//! does not know it. Contexts that no packet has used for a minute are forgotten, so their number is bounded.
+
+use crate::nodes::Nodes;
+use crate::packet::{Flow, Key};
+use std::collections::BTreeMap;
+use weir_base::{Span, Time};
+
+/// A context that was not used for so long is forgotten.
+pub const IDLE: Span = Span::from_secs(60);
+/// The most contexts of a node.
+pub const MOST: usize = 16_384;
+
+/// The fields of the inner IPv4 and UDP headers that do not change within a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inner {
+    /// Source address.
+    pub source: u32,
+    /// Destination address.
+    pub destination: u32,
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Protocol.
+    pub protocol: u8,
+    /// Differentiated services code point.
+    pub dscp: u8,
+}
+
+/// What a flow's packets have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// The bin.
+    pub to: Key,
+    /// The node of the bin, or the receivers that the sender chose in the group.
+    pub receivers: Nodes,
+    /// Whether the flow is sensitive to latency.
+    pub is_sensitive: bool,
+    /// The inner headers.
+    pub inner: Inner,
+}
+
+#[derive(Debug)]
+struct Held {
+    context: Context,
+    used: Time,
+    /// A bit for each neighbour that has acknowledged it.
+    acknowledged: u128,
+}
+
+/// The contexts that a node knows.
+#[derive(Debug, Default)]
+pub struct Contexts {
+    held: BTreeMap<Flow, Held>,
+}
+
+impl Contexts {
+    /// Takes a context. Returns false if there is no room, or the flow has another one.
+    pub fn define(&mut self, flow: Flow, context: Context, now: Time) -> bool {
+        if let Some(held) = self.held.get_mut(&flow) {
+            held.used = now;
+            return held.context == context;
+        }
+        if self.held.len() >= MOST {
+            return false;
+        }
+        self.held.insert(flow, Held { context, used: now, acknowledged: 0 });
+        true
+    }
+    /// The context of a flow that is used now.
+    pub fn used(&mut self, flow: Flow, now: Time) -> Option<Context> {
+        let held = self.held.get_mut(&flow)?;
+        held.used = now;
+        Some(held.context)
+    }
+    /// Whether a packet of the flow to this neighbour must carry the context.
+    pub fn must_attach(&self, flow: Flow, port: usize) -> bool {
+        self.held.get(&flow).is_none_or(|held| held.acknowledged >> port & 1 == 0)
+    }
+    /// The neighbour knows the context.
+    pub fn acknowledged(&mut self, flow: Flow, port: usize) {
+        if let Some(held) = self.held.get_mut(&flow) {
+            held.acknowledged |= 1 << port;
+        }
+    }
+    /// The neighbour does not know the context.
+    pub fn unknown(&mut self, flow: Flow, port: usize) {
+        if let Some(held) = self.held.get_mut(&flow) {
+            held.acknowledged &= !(1 << port);
+        }
+    }
+    /// The neighbour has restarted, or another one is there.
+    pub fn forget_neighbour(&mut self, port: usize) {
+        self.held.values_mut().for_each(|held| held.acknowledged &= !(1 << port));
+    }
+    /// Forgets the contexts that were not used for long.
+    pub fn expire(&mut self, now: Time) {
+        self.held.retain(|_, held| now.since(held.used) < IDLE);
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::NodeId;
+
+    fn flow(number: u16) -> Flow {
+        Flow { source: NodeId::new(1).unwrap(), generation: 0, number }
+    }
+    fn context(to: u8) -> Context {
+        let node = NodeId::new(to).unwrap();
+        Context {
+            to: Key::Node(node),
+            receivers: Nodes::of(node),
+            is_sensitive: false,
+            inner: Inner::default(),
+        }
+    }
+
+    #[test]
+    fn a_context_is_attached_until_that_neighbour_acknowledges_it() {
+        let mut contexts = Contexts::default();
+        assert!(contexts.define(flow(1), context(2), Time::ZERO));
+        contexts.acknowledged(flow(1), 3);
+        assert!(!contexts.must_attach(flow(1), 3) && contexts.must_attach(flow(1), 4));
+        contexts.unknown(flow(1), 3);
+        assert!(contexts.must_attach(flow(1), 3));
+    }
+
+    #[test]
+    fn a_context_never_changes_and_is_forgotten_after_a_minute() {
+        let mut contexts = Contexts::default();
+        contexts.define(flow(1), context(2), Time::ZERO);
+        assert!(!contexts.define(flow(1), context(3), Time::ZERO));
+        contexts.expire(Time::ZERO + IDLE);
+        assert!(contexts.is_empty());
+    }
+
+    #[test]
+    fn the_number_of_contexts_is_bounded() {
+        let mut contexts = Contexts::default();
+        let taken = (0..u16::MAX).filter(|n| contexts.define(flow(*n), context(2), Time::ZERO)).count();
+        assert_eq!((taken, contexts.len()), (MOST, MOST));
+    }
+}

@@ -1,0 +1,200 @@
+//! Zombie latency reduction: where more packets than a mark have stood for a whole window, zombies take their place in the depth.
+//!
+//! Source: digest A 6.6, X 1.5. Three differences. The study's mark is 6,000 bytes, which are 48 ms at 1 Mbit/s; here it is a time at the
+//! destination's own drain rate. The study adds a zombie for each packet that leaves, so that what stands counts again in each window;
+//! here zombies are remembered until what stands could have drained, and come faster, also when nothing leaves. The study's window (rule `study`, though its
+//! build left it off) grows to 5 s within a second wherever a zombie leaves; after a link's rate falls, packets then stand for that long.
+//! The order of zombies and packets (improved ZLR) is the forwarder's.
+
+use super::Seen;
+use super::window::Window;
+use weir_base::{Span, Time};
+
+/// Over this the net change of the depth and the drain rate are measured (digest A 6.6).
+const CHANGE_WINDOW: Span = Span::from_millis(300);
+/// Of the study's rule: the window grows at most this often, and shrinks at most that often (digest A 6.6).
+const GROW_EVERY: Span = Span::from_millis(50);
+const SHRINK_EVERY: Span = Span::from_millis(300);
+/// Of the study's rule: the window shrinks only when so long no zombie was added (digest A 6.6).
+const SHRINK_AFTER: Span = Span::from_secs(2);
+/// Of the study's rule: the step by which the window adapts, and its first length (digest A 6.6).
+const STEP: Span = Span::from_millis(200);
+const STUDY_WINDOW: Span = Span::from_secs(1);
+/// Zombies are remembered for this many times as long as they and what stands take to drain: the link drains what stands only by what
+/// admission leaves free, which is a third of it where the depth is half too large.
+const MEMORY: u64 = 4;
+
+/// How the window adapts.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// What stands is found in the shortest window, and zombies are remembered as long as it needs to drain.
+    #[default]
+    Drain,
+    /// One window for both, which grows when zombies leave and shrinks when for long none was added.
+    Study,
+}
+
+/// Parameters of ZLR.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Packets that stand for longer than this are replaced. The study has 6,000 bytes, which are 4.8 ms at 10 Mbit/s.
+    pub mark: Span,
+    /// How the window adapts.
+    pub rule: Rule,
+    /// Shortest window.
+    pub shortest: Span,
+    /// Longest window; the study has 5 s.
+    pub longest: Span,
+    /// Zombie bytes for each byte that leaves while packets stand; the study has 1.
+    pub gain: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mark: Span::from_millis(5),
+            rule: Rule::Drain,
+            shortest: Span::from_millis(200),
+            longest: Span::from_secs(1),
+            gain: 4,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.shortest < Span::from_millis(1) {
+            return Some("shortest");
+        }
+        if self.longest < self.shortest {
+            return Some("longest");
+        }
+        (self.gain == 0).then_some("gain")
+    }
+}
+
+/// State of a destination.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Of [`Rule::Study`]: the present window.
+    length: Span,
+    /// The least depth of packets.
+    depth: Window,
+    /// Zombies that were added.
+    memory: Window,
+    change: Window,
+    grew: Time,
+    shrank: Time,
+    added_at: Time,
+}
+
+impl State {
+    pub(super) fn new(config: &Config, now: Time) -> State {
+        let length = match config.rule {
+            Rule::Drain => config.shortest,
+            Rule::Study => STUDY_WINDOW.min(config.longest).max(config.shortest),
+        };
+        let window = Window::new(now);
+        State {
+            length,
+            depth: window.clone(),
+            memory: window.clone(),
+            change: window,
+            grew: now,
+            shrank: now,
+            added_at: now,
+        }
+    }
+
+    fn advance(&mut self, config: &Config, real: u64, now: Time) {
+        self.depth.advance(self.length, real, now);
+        self.change.advance(CHANGE_WINDOW, real, now);
+        let memory = match config.rule {
+            Rule::Study => self.length,
+            Rule::Drain => self.time_to_drain(self.depth.least() + self.memory.added()) * MEMORY,
+        };
+        self.memory.advance(memory.min(config.longest).max(config.shortest), real, now);
+    }
+
+    /// How long bytes take at the present drain rate; very long if nothing drains.
+    fn time_to_drain(&self, bytes: u64) -> Span {
+        let nanos = u128::from(bytes) * u128::from(CHANGE_WINDOW.as_nanos());
+        nanos
+            .checked_div(self.change.left().into())
+            .map_or(Span::MAX, |nanos| Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+
+    /// The mark in bytes: what leaves in its time at the present drain rate.
+    fn mark(&self, config: &Config) -> u64 {
+        let left = u128::from(self.change.left()) * u128::from(config.mark.as_nanos());
+        (left / u128::from(CHANGE_WINDOW.as_nanos())) as u64
+    }
+
+    /// Returns zombie bytes to add. By the study's rule there are none: only a departure adds some.
+    pub(super) fn on_arrival(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) -> u64 {
+        self.advance(config, seen.real.saturating_sub(bytes), now);
+        self.change.came(bytes);
+        if config.rule == Rule::Study { 0 } else { self.replace(config, bytes, now) }
+    }
+
+    pub(super) fn on_departure(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) -> u64 {
+        self.advance(config, seen.real + bytes, now);
+        self.depth.depth(seen.real);
+        self.change.gone(bytes);
+        let mark = self.mark(config);
+        self.adapt(config, seen, mark, false, now);
+        if config.rule == Rule::Study && self.is_falling(mark) {
+            return 0;
+        }
+        self.replace(config, bytes, now)
+    }
+
+    /// Zombie bytes for packets that stand and have none yet.
+    fn replace(&mut self, config: &Config, bytes: u64, now: Time) -> u64 {
+        let replaced = self.memory.added() + self.mark(config);
+        let standing = self.depth.least().saturating_sub(replaced);
+        if standing == 0 {
+            return 0;
+        }
+        let once = bytes.min(super::LARGEST);
+        // More than one for one is added only as far as packets stand.
+        let zombie = (once * u64::from(config.gain)).min(standing).max(once);
+        self.memory.add(zombie);
+        self.change.came(zombie);
+        self.added_at = now;
+        zombie
+    }
+
+    /// Whether the depth falls by more than a third of the mark in a second, as 2,000 B/s are a third of the study's 6,000 B.
+    fn is_falling(&self, mark: u64) -> bool {
+        self.change.net() < -((mark as f64 / 3.0 * CHANGE_WINDOW.as_secs_f64()) as i64)
+    }
+
+    pub(super) fn on_zombie(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) {
+        self.advance(config, seen.real, now);
+        self.depth.depth(seen.real);
+        self.change.gone(bytes);
+        let mark = self.mark(config);
+        self.adapt(config, seen, mark, true, now);
+    }
+
+    /// The study's window grows when zombies leave or few packets wait, and shrinks when for long no zombie was added.
+    fn adapt(&mut self, config: &Config, seen: Seen, mark: u64, zombie_left: bool, now: Time) {
+        if config.rule == Rule::Drain {
+            return;
+        }
+        let grows = seen.zombies > 0 && (zombie_left || seen.real < mark / 3);
+        if grows && now.since(self.grew) >= GROW_EVERY {
+            self.length = (self.length + STEP).min(config.longest);
+            self.grew = now;
+        } else if !grows && now.since(self.shrank) >= SHRINK_EVERY && now.since(self.added_at) >= SHRINK_AFTER
+        {
+            self.length = self.length.saturating_sub(STEP).max(config.shortest);
+            self.shrank = now;
+        }
+    }
+}

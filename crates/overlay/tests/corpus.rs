@@ -1,0 +1,40 @@
+//! The checks of the fuzzer with the inputs of its corpus, without the fuzzer, and with inputs that differ from them at random.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../../../fuzz/checks/overlay.rs"]
+mod overlay;
+
+use weir_base::Random;
+
+fn inputs() -> Vec<Vec<u8>> {
+    let mut paths: Vec<_> =
+        std::fs::read_dir("../../fuzz/corpus/overlay").unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 10, "the corpus of the repository is there: {} inputs", paths.len());
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn messages_and_packets_of_the_corpus_leave_a_node_at_rest_and_bounded() {
+    inputs().iter().for_each(|input| overlay::check(input));
+}
+
+#[test]
+fn changed_inputs_of_the_corpus_do_so_too() {
+    let mut random = Random::stream(1, "corpus");
+    for input in inputs() {
+        for _ in 0..100 {
+            let mut changed = input.clone();
+            for _ in 0..1 + random.below(8) {
+                let at = random.below(changed.len() as u64) as usize;
+                match random.below(3) {
+                    0 => changed[at] ^= 1 << random.below(8),
+                    1 => changed.insert(at, random.bits() as u8),
+                    _ if changed.len() > 1 => _ = changed.remove(at),
+                    _ => {}
+                }
+            }
+            overlay::check(&changed);
+        }
+    }
+}
