@@ -390,6 +390,8 @@ impl<B: Body, S: Default> Queues<B, S> {
     pub fn take_coded(&mut self, at: BinAt, class: Class, nodes: Nodes, now: Time) -> Option<Packet<B>> {
         let place = self.bin(at).first(class)?;
         let bytes = u64::from(self.slab.entry(place)?.packet.body.bytes());
+        let waiting = nodes.iter().filter_map(|node| self.bin(at).destinations.get(node));
+        let next = waiting.map(|destination| destination.packets).max().unwrap_or(0);
         self.discount(at, class, bytes, nodes);
         self.departed(at, nodes, now);
         let owed = self.bin(at).destinations.iter().map(|(_, destination)| destination.packets).max();
@@ -398,6 +400,8 @@ impl<B: Body, S: Default> Queues<B, S> {
             let entry = self.slab.remove(list, place)?;
             Packet { receivers: nodes, ..entry.packet }
         } else {
+            // Of as many packets as the destination is owed the first: it has had those before.
+            let place = self.slab.nth_last(*list, next).unwrap_or(place);
             self.slab.entry(place)?.packet.copy_for(nodes)
         };
         self.rest(at);

@@ -4,6 +4,8 @@
 use crate::packet::Packet;
 use weir_base::Time;
 
+/// How far from its end a list is searched at most.
+const FAR: u32 = 200;
 /// The place of no packet.
 const NONE: u32 = u32::MAX;
 
@@ -82,6 +84,18 @@ impl<B> Slab<B> {
     pub(crate) fn after(&self, place: Place) -> Option<Place> {
         let after = self.slots.get(place.0 as usize)?.after;
         (after != NONE).then_some(Place(after))
+    }
+
+    /// The packet at this place from the end, which is 1 for the last; `None` if it is farther than [`FAR`] or there is none.
+    pub(crate) fn nth_last(&self, list: List, place: u32) -> Option<Place> {
+        if place == 0 || place > FAR.min(list.packets) {
+            return None;
+        }
+        let mut at = list.tail;
+        for _ in 1..place {
+            at = self.slots.get(at as usize)?.before;
+        }
+        Some(Place(at))
     }
 
     fn store(&mut self, entry: Entry<B>) -> u32 {

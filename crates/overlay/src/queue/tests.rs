@@ -119,13 +119,14 @@ fn zombies_keep_a_bin_active_until_they_have_left() {
 #[test]
 fn coded_packets_are_interchangeable_and_as_many_as_the_most_that_is_owed() {
     let mut queues = Held::new(Limits::default());
-    for _ in 0..3 {
-        put(&mut queues, group(7), &[1, 2], 100, Class::Normal);
+    for sequence in 0..3 {
+        queues.enqueue(Packet { sequence, ..packet(group(7), &[1, 2], 100) }, Class::Normal, at(0), at(0));
     }
     let bin = queues.find(group(7)).unwrap();
     // Node 1 is served twice, node 2 not at all: three packets are still owed to it.
-    for _ in 0..2 {
-        queues.take_coded(bin, Class::Normal, set(&[1]), at(0)).unwrap();
+    for sequence in 0..2 {
+        let sent = queues.take_coded(bin, Class::Normal, set(&[1]), at(0)).unwrap();
+        assert_eq!(sent.sequence, sequence);
     }
     assert_eq!(queues.packets(), 3);
     queues.take_coded(bin, Class::Normal, set(&[1, 2]), at(0)).unwrap();

@@ -52,7 +52,7 @@ fn zlr() -> Queue {
 fn a_standing_queue_is_replaced_by_zombies_after_a_whole_window() {
     let mut queue = zlr();
     queue.arrive(40);
-    queue.drain(192, 1);
+    queue.drain(96, 1);
     assert_eq!(queue.zombies, 0);
     queue.drain(200, 1);
     assert!((38_000..=42_000).contains(&queue.zombies), "{}", queue.zombies);

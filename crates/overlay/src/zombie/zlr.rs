@@ -45,7 +45,7 @@ pub struct Config {
     pub mark: Span,
     /// How the window adapts.
     pub rule: Rule,
-    /// Shortest window.
+    /// Shortest window; the study has 0.2 s.
     pub shortest: Span,
     /// Longest window; the study has 5 s.
     pub longest: Span,
@@ -58,7 +58,7 @@ impl Default for Config {
         Config {
             mark: Span::from_millis(5),
             rule: Rule::Drain,
-            shortest: Span::from_millis(200),
+            shortest: Span::from_millis(100),
             longest: Span::from_secs(1),
             gain: 4,
         }

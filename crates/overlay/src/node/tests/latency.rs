@@ -128,3 +128,35 @@ fn what_cannot_be_in_time_is_not_carried() {
     assert!(net.discarded[&(late, "expired")] > 300);
     assert!(net.rate(slow, 2, at(2000), at(4000)) > 0.98);
 }
+
+/// Digest X 2.2.2a: five groups on the diamond with stubs. Mean and 99th percentile of the delay of each group at each receiver.
+fn five_groups(name: &str) -> Vec<(f64, f64)> {
+    let groups: [(u8, &[u8]); 5] =
+        [(0, &[6, 7]), (5, &[0, 6, 7]), (7, &[0, 5, 6]), (8, &[5, 6, 7]), (9, &[0, 5, 7])];
+    let mut net = Net::new(10, Config { zombies: zombies(name), k: Some(5e11), ..config() });
+    for (a, b) in [(0, 1), (1, 2), (1, 3), (2, 5), (4, 6), (3, 7), (2, 8), (3, 9)] {
+        net.link(a, b, 4000, ms(2));
+    }
+    net.link(2, 4, 3000, ms(2));
+    net.link(3, 4, 3000, ms(2));
+    let mut flows = vec![];
+    for (number, (from, members)) in (0u32..).zip(groups) {
+        members.iter().for_each(|member| net.join(*member, number));
+        flows.push((net.flow(Flow { bytes: 1222, ..Flow::log(from, group(number), 1.0) }), members));
+    }
+    net.run(at(30_000));
+    let mut all = vec![];
+    for (flow, members) in flows {
+        all.extend(members.iter().map(|node| net.delay(flow, *node, at(15_000), at(30_000))));
+    }
+    println!("{name}: {all:.0?}");
+    all
+}
+
+#[test]
+fn virtual_depth_takes_most_of_the_delay_of_five_groups_away() {
+    let mean = |all: Vec<(f64, f64)>| all.iter().map(|(mean, _)| mean).sum::<f64>() / all.len() as f64;
+    let (none, improved) = (mean(five_groups("none")), mean(five_groups("zlr-improved")));
+    println!("{none} ms without, {improved} ms with");
+    assert!(improved < none / 3.0, "{none} and {improved} ms");
+}

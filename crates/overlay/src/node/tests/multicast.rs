@@ -24,7 +24,7 @@ const GROUPS: [(u8, &[u8]); 5] =
     [(0, &[6, 7]), (5, &[0, 6, 7]), (2, &[5, 6, 7]), (3, &[0, 5, 7]), (7, &[0, 5, 6])];
 
 /// Mean rates of the five groups over their receivers, as parts of the payload's share.
-pub(super) fn rates(config: Config, priority: f64, from: u64, until: u64) -> Vec<f64> {
+fn rates(config: Config, priority: f64, from: u64, until: u64) -> Vec<f64> {
     let mut net = diamond(config);
     let mut flows = vec![];
     for (number, (source, members)) in (0u32..).zip(GROUPS) {
@@ -141,7 +141,7 @@ fn a_sender_that_names_its_receivers_gains_the_links_that_the_others_would_have_
     let (all, some) = (rate(false), rate(true));
     println!("{all} to all, {some} to neighbours");
     // Five flows share the two links into each node, or two do.
-    assert!((some / all - 2.5).abs() < 0.3, "{all} and {some} Mbit/s");
+    assert!((some / all - 2.5).abs() < 0.4, "{all} and {some} Mbit/s");
 }
 
 #[test]
