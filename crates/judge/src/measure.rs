@@ -2,6 +2,7 @@
 //! has an absolute and a relative part; the wider one counts.
 
 use std::collections::BTreeMap;
+use weir_record::metrics::{completion, message, queue, rate, tcp};
 use weir_record::{Metrics, RunSummary, Value};
 
 /// A part of a bound.
@@ -105,7 +106,7 @@ const SIGNALS_WHY: &str = "window and square root of the rate of signals go toge
 pub const MEASURES: &[Measure] = &[
     Measure {
         name: "utilisation",
-        metric: "utilisation_percent",
+        metric: queue::UTILISATION.name,
         of: Links,
         number: Mean,
         unit: "%",
@@ -114,7 +115,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "queue delay",
-        metric: "queue_delay_ms",
+        metric: queue::QUEUE_DELAY.name,
         of: Links,
         number: Mean,
         unit: "ms",
@@ -123,7 +124,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "p99 queue delay",
-        metric: "queue_delay_ms",
+        metric: queue::QUEUE_DELAY.name,
         of: Links,
         number: P99,
         unit: "ms",
@@ -132,7 +133,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "drops",
-        metric: "drop_probability_percent",
+        metric: queue::DROP_PROBABILITY.name,
         of: Links,
         number: Mean,
         unit: "%",
@@ -141,7 +142,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "marks",
-        metric: "mark_probability_percent",
+        metric: queue::MARK_PROBABILITY.name,
         of: Links,
         number: Mean,
         unit: "%",
@@ -150,7 +151,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "goodput share",
-        metric: "goodput_share_percent",
+        metric: rate::GOODPUT_SHARE.name,
         of: Groups,
         number: Mean,
         unit: "%",
@@ -159,7 +160,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "retransmissions",
-        metric: "retransmission_percent",
+        metric: tcp::RETRANSMISSION_PERCENT.name,
         of: Run,
         number: Mean,
         unit: "%",
@@ -168,7 +169,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "spurious retransmissions",
-        metric: "spurious_retransmissions",
+        metric: tcp::SPURIOUS_RETRANSMISSIONS.name,
         of: Run,
         number: PerFlow,
         unit: "a flow",
@@ -177,7 +178,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "timeouts",
-        metric: "timeouts",
+        metric: tcp::TIMEOUTS.name,
         of: Run,
         number: PerFlow,
         unit: "a flow",
@@ -186,7 +187,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "completion time",
-        metric: "completion_time_s",
+        metric: completion::COMPLETION_TIME.name,
         of: Groups,
         number: Mean,
         unit: "s",
@@ -195,7 +196,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "request time",
-        metric: "request_time_ms",
+        metric: message::REQUEST_TIME.name,
         of: Groups,
         number: Mean,
         unit: "ms",
@@ -204,7 +205,7 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         name: "frames in time",
-        metric: "frames_on_time_percent",
+        metric: message::FRAMES_ON_TIME.name,
         of: Groups,
         number: Mean,
         unit: "%",

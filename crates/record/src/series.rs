@@ -9,27 +9,27 @@ mod told;
 mod waits;
 
 use crate::info::RunInfo;
-use crate::metrics::{View, mbps, percent, ratio};
+use crate::metrics::{Counts, Level, Metric, Packets, Reduction, Value, View};
 use crate::records::Records;
-use crate::types::{Component, LinkSample};
-use grid::{Counts, Grid, Means, Points, flow_values, values};
+use crate::taken::Statistic;
+use crate::types::{Component, FlowSample, LinkSample};
+use grid::{Grid, Means, Points};
+use std::borrow::Cow;
 use std::sync::Arc;
-use told::Told;
 use waits::Waits;
 use weir_base::{CODEPOINTS, Ecn, Span};
 
 /// A run's series, all on one grid.
 pub struct SeriesSet<'r> {
     grid: Grid,
+    view: &'r View<'r>,
     records: &'r Records,
     /// Records of each link; `None` for links that are not instrumented.
     links: Vec<Option<LinkPoints<'r>>>,
     /// Records of groups and single flows, sorted by subject.
     traffic: Vec<(Subject, TrafficPoints)>,
     /// Waiting times of each group's applications.
-    waits: Vec<Waits>,
-    /// Recorded states of each group's connections.
-    told: Vec<Told>,
+    waits: Vec<Waits<'r>>,
     /// Internal states, sorted by subject and name.
     states: Vec<(Subject, &'r Arc<str>, Means)>,
 }
@@ -56,6 +56,19 @@ pub enum Subject {
     StationState(u32),
 }
 
+impl Subject {
+    /// The level of its metrics; `None` for internal states, which are no metrics.
+    fn level(self) -> Option<Level> {
+        match self {
+            Subject::Link(_) => Some(Level::Link),
+            Subject::Class(..) => Some(Level::Class),
+            Subject::Group(_) => Some(Level::Group),
+            Subject::Flow(_) => Some(Level::Flow),
+            Subject::QueueState(_) | Subject::ControllerState(_) | Subject::StationState(_) => None,
+        }
+    }
+}
+
 /// Records of a link, by point.
 struct LinkPoints<'r> {
     samples: Points<'r, LinkSample>,
@@ -65,7 +78,7 @@ struct LinkPoints<'r> {
 
 /// Records of a group or a flow, by point.
 struct TrafficPoints {
-    counts: Vec<Counts>,
+    sums: Vec<FlowSample>,
     windows: Means,
 }
 
@@ -79,8 +92,8 @@ pub fn series<'r>(view: &'r View<'_>, records: &'r Records, points: usize) -> Se
         links: links(&grid, info, records),
         traffic: traffic(&grid, records, (0..info.groups.len() as u32).map(Subject::Group), group_of),
         waits: Waits::of_groups(info, records),
-        told: Told::of_groups(&grid, view, records),
         states: states(&grid, view, records, shared),
+        view,
         records,
         grid,
     }
@@ -107,8 +120,8 @@ pub fn flow_series<'r>(
         links: vec![],
         traffic: traffic(&grid, records, flows.iter().map(|&flow| Subject::Flow(flow)), place_of),
         waits: vec![],
-        told: vec![],
         states: states(&grid, view, records, own),
+        view,
         records,
         grid,
     }
@@ -125,21 +138,37 @@ impl SeriesSet<'_> {
         self.grid.count()
     }
 
-    /// The values of a series, by its name with the unit, for example `goodput_mbps`, `queue_delay_p99_ms`, or the name of a
-    /// state. `None` if the run has no such series.
-    pub fn get(&self, name: &str, of: Subject) -> Option<Values> {
-        match of {
-            Subject::Link(link) => self.of_link(name, link).or_else(|| self.of_packets(name, link, None)),
-            Subject::Class(link, class) => self.of_packets(name, link, Some(class)),
-            Subject::Group(group) => self
-                .of_traffic(name, of)
-                .or_else(|| self.waits.get(group as usize)?.values(name, &self.grid))
-                .or_else(|| self.told.get(group as usize)?.values(name)),
-            Subject::Flow(_) => self.of_traffic(name, of),
-            Subject::QueueState(_) | Subject::ControllerState(_) | Subject::StationState(_) => {
-                let found = self.states.iter().find(|(known, state, _)| *known == of && ***state == *name);
-                found.map(|(.., means)| means.values())
+    /// A metric over time; of a distribution the mean. `None` if the metric has no curve, or the run no such subject.
+    pub fn get(&self, metric: &Metric, of: Subject) -> Option<Values> {
+        self.statistic(metric, Statistic::Mean, of)
+    }
+
+    /// A statistic of a metric over time: of a distribution of packets' times any, otherwise only the mean.
+    pub fn statistic(&self, metric: &Metric, statistic: Statistic, of: Subject) -> Option<Values> {
+        metric.of.contains(&of.level()?).then_some(())?;
+        let reduction = metric.curve.unwrap_or(metric.reduction);
+        if statistic != Statistic::Mean && !matches!(reduction, Reduction::Delays | Reduction::Rtts) {
+            return None;
+        }
+        match (reduction, of) {
+            (Reduction::Packets(value), Subject::Link(link)) => self.of_packets(value, link, None),
+            (Reduction::Packets(value), Subject::Class(link, class)) => {
+                self.of_packets(value, link, Some(class))
             }
+            (Reduction::Delays, Subject::Link(link)) => self.delays(statistic, link, None),
+            (Reduction::Delays, Subject::Class(link, class)) => self.delays(statistic, link, Some(class)),
+            (Reduction::Rtts, Subject::Group(group)) => {
+                self.traffic_of(of)?;
+                let rtts = self.records.rtts.iter().filter(|sample| sample.group == group);
+                Some(self.grid.times(rtts.map(|sample| (sample.at, &sample.rtt)), statistic))
+            }
+            (Reduction::Counts(value), _) => Some(self.of_counts(value, self.traffic_of(of)?)),
+            (Reduction::Windows, _) => Some(self.traffic_of(of)?.windows.values()),
+            (reduction, Subject::Group(group)) => {
+                let waits = self.waits.get(group as usize)?;
+                waits.values(reduction, &self.grid).or_else(|| self.told(metric, reduction, group))
+            }
+            _ => None,
         }
     }
 
@@ -148,74 +177,41 @@ impl SeriesSet<'_> {
         self.states.iter().map(|(of, name, means)| (*of, name.as_ref(), means.values()))
     }
 
-    fn points_of(&self, link: u32) -> Option<&LinkPoints<'_>> {
-        self.links.get(link as usize)?.as_ref()
+    /// Records of a link; `None` if it is not instrumented, or without packets of this class.
+    fn points_of(&self, link: u32, class: Option<Ecn>) -> Option<&LinkPoints<'_>> {
+        let points = self.links.get(link as usize)?.as_ref()?;
+        class.is_none_or(|class| points.classes.contains(&class)).then_some(points)
     }
 
-    /// A series of a link.
-    fn of_link(&self, name: &str, link: u32) -> Option<Values> {
-        let (grid, samples) = (&self.grid, &self.points_of(link)?.samples);
-        let values = match name {
-            "utilisation_percent" => {
-                values(grid, samples, |s, _| percent(s.sent_bytes.iter().sum(), s.capacity.get()))
-            }
-            "link_capacity_mbps" => values(grid, samples, |s, time| mbps(s.capacity.get(), time)),
-            "backlog_packets" => values(grid, samples, |s, _| Some(f64::from(s.backlog_packets))),
-            "link_lost_packets" => values(grid, samples, |s, _| Some(s.lost as f64)),
-            _ => return None,
+    /// A value of all packets at a link, or of those that arrived with one codepoint; `None` for a point without records.
+    fn of_packets(&self, value: fn(&Packets<'_>) -> Value, link: u32, class: Option<Ecn>) -> Option<Values> {
+        let points = self.points_of(link, class)?.samples.iter().zip(self.grid.covered());
+        let of = |(point, time): (&Option<grid::Merged<'_, LinkSample>>, &Span)| {
+            value(&Packets { sum: point.as_deref()?, class, time: *time }).scalar()
         };
-        Some(values)
+        Some(points.map(of).collect())
     }
 
-    /// A series of all packets at a link, or of those that arrived with one codepoint.
-    fn of_packets(&self, name: &str, link: u32, class: Option<Ecn>) -> Option<Values> {
-        let (grid, points) = (&self.grid, self.points_of(link)?);
-        if class.is_some_and(|class| !points.classes.contains(&class)) {
-            return None;
-        }
-        let samples = &points.samples;
-        let counted = |by_class: &[u64; 4]| match class {
-            None => by_class.iter().sum(),
-            Some(class) => by_class[class as usize],
-        };
+    /// A statistic of the queue delay of all packets at a link, or of those that arrived with one codepoint.
+    fn delays(&self, statistic: Statistic, link: u32, class: Option<Ecn>) -> Option<Values> {
+        self.points_of(link, class)?;
         let delays = self.records.delays.iter();
         let delays = delays.filter(|of| of.link == link && class.is_none_or(|class| of.class == class));
-        let delays = delays.map(|sample| (sample.at, &sample.delay));
-        let values = match name {
-            "link_throughput_mbps" => values(grid, samples, |s, time| mbps(counted(&s.sent_bytes), time)),
-            "dropped_packets" => values(grid, samples, |s, _| Some(counted(&s.dropped) as f64)),
-            "marked_packets" => values(grid, samples, |s, _| Some(counted(&s.marked) as f64)),
-            "drop_probability_percent" => {
-                values(grid, samples, |s, _| percent(counted(&s.dropped), counted(&s.settled())))
-            }
-            "queue_delay_ms" => grid.means_of_times(delays),
-            "queue_delay_p99_ms" => grid.p99s_of_times(delays),
-            _ => return None,
-        };
-        Some(values)
+        Some(self.grid.times(delays.map(|sample| (sample.at, &sample.delay)), statistic))
     }
 
-    /// A series of a group or a flow. A group has a histogram of its segments' RTTs; a flow only has their sum.
-    fn of_traffic(&self, name: &str, of: Subject) -> Option<Values> {
+    fn traffic_of(&self, of: Subject) -> Option<&TrafficPoints> {
         let place = self.traffic.binary_search_by_key(&of, |(of, _)| *of).ok()?;
-        let (grid, own) = (&self.grid, &self.traffic[place].1);
-        let rtts = |group: u32| {
-            let rtts = self.records.rtts.iter().filter(move |sample| sample.group == group);
-            rtts.map(|sample| (sample.at, &sample.rtt))
+        Some(&self.traffic[place].1)
+    }
+
+    /// A value of a group or a flow; sums are zero in a point without records.
+    fn of_counts(&self, value: fn(&Counts<'_>) -> Value, points: &TrafficPoints) -> Values {
+        let points = points.sums.iter().zip(self.grid.covered());
+        let of = |(sum, time): (&FlowSample, &Span)| {
+            value(&Counts { sum: Cow::Borrowed(sum), time: *time }).scalar()
         };
-        let values = match (name, of) {
-            ("goodput_mbps", _) => flow_values(grid, &own.counts, |s, time| mbps(s.read_bytes, time)),
-            ("throughput_mbps", _) => flow_values(grid, &own.counts, |s, time| mbps(s.received_bytes, time)),
-            ("retransmissions", _) => flow_values(grid, &own.counts, |s, _| Some(s.retransmitted as f64)),
-            ("cwnd_segments", _) => own.windows.values(),
-            ("rtt_ms", Subject::Group(group)) => grid.means_of_times(rtts(group)),
-            ("rtt_p99_ms", Subject::Group(group)) => grid.p99s_of_times(rtts(group)),
-            ("rtt_ms", _) => {
-                flow_values(grid, &own.counts, |s, _| ratio(s.rtt_sum as f64 / 1e6, s.rtt_count as f64))
-            }
-            _ => return None,
-        };
-        Some(values)
+        points.map(of).collect()
     }
 }
 
@@ -244,12 +240,12 @@ fn traffic(
     place_of: impl Fn(u32) -> Option<usize>,
 ) -> Vec<(Subject, TrafficPoints)> {
     let empty =
-        |of| (of, TrafficPoints { counts: vec![Counts::default(); grid.count()], windows: grid.means() });
+        |of| (of, TrafficPoints { sums: vec![FlowSample::default(); grid.count()], windows: grid.means() });
     let mut traffic: Vec<(Subject, TrafficPoints)> = subjects.map(empty).collect();
     for sample in &records.flows {
         let of = place_of(sample.flow).and_then(|place| traffic.get_mut(place));
-        if let Some(counts) = of.and_then(|(_, of)| of.counts.get_mut(grid.point(sample.at))) {
-            counts.add(sample);
+        if let Some(sum) = of.and_then(|(_, of)| of.sums.get_mut(grid.point(sample.at))) {
+            sum.merge(sample);
         }
     }
     for sample in &records.transport {

@@ -1,12 +1,9 @@
 //! Distributions of a run after its warm-up, each as its values at the same shares, for plots of the cumulative
 //! distribution.
 
-use crate::info::RunInfo;
-use crate::metrics::{View, Window};
-use crate::records::Records;
+use crate::metrics::{Flows, Level, METRICS, Reduction, View};
 use crate::series::Subject;
-use crate::types::{FlowEventKind, MessageKind};
-use weir_base::{CODEPOINTS, Ecn, Histogram, Span, Time};
+use weir_base::{CODEPOINTS, Ecn, Histogram, Span};
 
 /// The shares, in `[0, 1]`, at which a distribution has a value: every 2 %, and closer at both ends.
 pub const SHARES: [f64; 60] = [
@@ -19,8 +16,7 @@ pub const SHARES: [f64; 60] = [
 /// A distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
-    /// The metric, with its unit: `queue_delay_ms`, `rtt_ms`, `completion_time_s`, `request_time_ms`,
-    /// `frame_delay_ms`, `echo_time_ms`, `ensemble_delay_ms`, `stall_time_ms` or `completion_asynchrony_ms`.
+    /// The name of the metric.
     pub name: &'static str,
     /// Its subject: a link, a class at a link, or a group.
     pub of: Subject,
@@ -31,28 +27,41 @@ pub struct Spread {
     pub values: Vec<f64>,
 }
 
-/// The distributions of a run in a window: queue delay at each instrumented link, and for each of its classes if there are
-/// several; and each group's RTTs, completions, requests, frames, echoes and ensembles, if there were any.
-pub fn spreads(view: &View<'_>, records: &Records) -> Vec<Spread> {
-    let info = view.info;
+/// The distributions of a run in a window, of every metric that is one: at each instrumented link, and of each of its classes if
+/// there are several; and of each group that has any values.
+pub fn spreads(view: &View<'_>) -> Vec<Spread> {
     let mut out = Vec::new();
+    let groups: Vec<Vec<usize>> = (0..view.info.groups.len()).map(|group| view.members(group)).collect();
+    let groups: Vec<Flows<'_>> =
+        groups.iter().map(|members| Flows::new(view, members, Level::Group)).collect();
+    for metric in METRICS.iter().filter(|metric| metric.has_spread()) {
+        for (group, flows) in (0..).map(Subject::Group).zip(&groups) {
+            out.extend(match metric.reduction {
+                Reduction::Rtts => of_times(metric.name, group, &flows.rtts()),
+                _ => of_values(metric.name, group, flows.values(metric)),
+            });
+        }
+        if let Reduction::Delays = metric.reduction {
+            delays(metric.name, view, &mut out);
+        }
+    }
+    out
+}
+
+/// Adds the queue delays at each instrumented link.
+fn delays(name: &'static str, view: &View<'_>, out: &mut Vec<Spread>) {
     for (link, own) in (0..).zip(&view.links) {
-        if !info.links[link as usize].instrumented {
+        if !view.info.links[link as usize].instrumented {
             continue;
         }
         // A single class is the same as all packets.
         let of_class = |class: Ecn| &own.delay[class as usize];
         let classes = CODEPOINTS.into_iter().filter(|&class| of_class(class).count() > 0);
         for class in classes.clone().filter(|_| classes.clone().count() > 1) {
-            out.extend(of_times("queue_delay_ms", Subject::Class(link, class), of_class(class)));
+            out.extend(of_times(name, Subject::Class(link, class), of_class(class)));
         }
-        out.extend(of_times("queue_delay_ms", Subject::Link(link), &view.delay(link as usize, None)));
+        out.extend(of_times(name, Subject::Link(link), &view.delay(link as usize, None)));
     }
-    for (group, own) in (0..).zip(&view.rtts) {
-        out.extend(of_times("rtt_ms", Subject::Group(group), own));
-    }
-    waits(info, records, view.window(), &mut out);
-    out
 }
 
 fn of_times(name: &'static str, of: Subject, times: &Histogram) -> Option<Spread> {
@@ -68,61 +77,12 @@ fn of_values(name: &'static str, of: Subject, mut values: Vec<f64>) -> Option<Sp
     Some(Spread { name, of, count: count as u64, values: at? })
 }
 
-/// Adds the waiting times of each group's applications.
-fn waits(info: &RunInfo, records: &Records, window: Window, out: &mut Vec<Spread>) {
-    let group_of = |flow: u32| info.flows.get(flow as usize).map(|flow| flow.group as usize);
-    // For each group: completions, requests, frames, echoes, and for ensembles the delays of frames, stalls and asynchrony.
-    let mut gathered: Vec<[Vec<f64>; 7]> = vec![Default::default(); info.groups.len()];
-    let mut add = |flow: u32, what: usize, value: f64| {
-        if let Some(of) = group_of(flow).and_then(|group| gathered.get_mut(group)) {
-            of[what].push(value);
-        }
-    };
-    let mut started: Vec<Time> = info.flows.iter().map(|flow| Time::ZERO + flow.start).collect();
-    for event in &records.events {
-        let Some(start) = started.get_mut(event.flow as usize) else { continue };
-        match event.kind {
-            FlowEventKind::Started => *start = event.at,
-            FlowEventKind::Completed if window.holds(event.at) => {
-                add(event.flow, 0, event.at.since(*start).as_secs_f64());
-            }
-            _ => {}
-        }
-    }
-    for message in records.messages.iter().filter(|message| window.holds(message.at)) {
-        let what = match message.kind {
-            MessageKind::Request => 1,
-            MessageKind::Frame => 2,
-            MessageKind::Echo => 3,
-            MessageKind::Part => 4,
-            MessageKind::Stall => 5,
-            MessageKind::Ensemble => 6,
-        };
-        if let Some(took) = message.took {
-            add(message.flow, what, took.as_millis_f64());
-        }
-    }
-    const NAMES: [&str; 7] = [
-        "completion_time_s",
-        "request_time_ms",
-        "frame_delay_ms",
-        "echo_time_ms",
-        "ensemble_delay_ms",
-        "stall_time_ms",
-        "completion_asynchrony_ms",
-    ];
-    for (group, of) in (0..).zip(gathered) {
-        for (name, values) in NAMES.into_iter().zip(of) {
-            out.extend(of_values(name, Subject::Group(group), values));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::queue::QUEUE_DELAY;
     use crate::testing::busy_records;
-    use crate::{FlowInfo, GroupInfo, LinkInfo, METRICS, RunSummary, Value};
+    use crate::{FlowInfo, GroupInfo, LinkInfo, Records, RunInfo, RunSummary, Value};
 
     fn info() -> RunInfo {
         let flow = |group| FlowInfo { group, ..FlowInfo::default() };
@@ -146,10 +106,10 @@ mod tests {
     fn a_distribution_has_the_percentiles_of_its_metric() {
         let (info, records) = (info(), busy_records());
         let summary = RunSummary::new(&info, &records, None);
-        let delay = spreads(&View::after(info.warmup, &info, &records), &records);
+        let delay = spreads(&View::after(info.warmup, &info, &records));
         let delay = delay.iter().find(|spread| spread.of == Subject::Link(0)).unwrap();
-        assert!(METRICS.iter().any(|metric| metric.name == delay.name));
-        let Value::Distribution(known) = summary.queues[0].metrics.get("queue_delay_ms") else { panic!() };
+        assert_eq!(delay.name, QUEUE_DELAY.name);
+        let Value::Distribution(known) = summary.queues[0].metrics.get(delay.name) else { panic!() };
         let at = |share: f64| delay.values[SHARES.iter().position(|known| *known == share).unwrap()];
         assert_eq!(delay.count, known.count);
         for (share, value) in [(0.01, known.p1), (0.25, known.p25), (0.5, known.p50), (0.99, known.p99)] {
@@ -163,11 +123,11 @@ mod tests {
     fn the_warm_up_is_left_out_and_empty_records_have_no_distributions() {
         let (info, records) = (info(), busy_records());
         let count = |warmup| {
-            let all = spreads(&View::after(warmup, &info, &records), &records);
+            let all = spreads(&View::after(warmup, &info, &records));
             all.iter().find(|spread| spread.of == Subject::Link(0)).map_or(0, |spread| spread.count)
         };
         assert!(count(Span::from_secs(2)) < count(info.warmup));
         let nothing = Records::default();
-        assert_eq!(spreads(&View::after(info.warmup, &info, &nothing), &nothing), []);
+        assert_eq!(spreads(&View::after(info.warmup, &info, &nothing)), []);
     }
 }

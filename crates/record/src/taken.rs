@@ -24,6 +24,20 @@ pub enum Statistic {
     P99,
 }
 
+impl Statistic {
+    /// The share of the values that are at or below it; `None` for the mean.
+    pub(crate) fn share(self) -> Option<f64> {
+        match self {
+            Statistic::Mean => None,
+            Statistic::P1 => Some(0.01),
+            Statistic::P25 => Some(0.25),
+            Statistic::P50 => Some(0.5),
+            Statistic::P75 => Some(0.75),
+            Statistic::P99 => Some(0.99),
+        }
+    }
+}
+
 /// The subject of a value: the run, a group, a flow or a link, or two groups; a class of packets; and a part of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken<'c> {

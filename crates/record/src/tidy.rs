@@ -3,7 +3,7 @@
 //!
 //! A row begins with the run, its engine, seed, repeat, the label chosen on each level (one column for each level), and the
 //! window (empty for the whole run). The names of the row's subject follow, then the metrics of [`METRICS`] for such a
-//! subject. A distribution has columns for its mean and each percentile: `queue_delay_ms`, `queue_delay_ms_p99`.
+//! subject. A distribution has columns for its mean and each percentile: `rtt_ms`, `rtt_ms_p99`.
 
 use crate::error::RecordError;
 use crate::export::{ExportFormat, write_batch};

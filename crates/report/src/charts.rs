@@ -7,7 +7,17 @@ mod tests;
 use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
 pub(crate) use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
-use weir_record::{Records, RunInfo, SHARES, SeriesSet, Subject, Values, View, flow_series, series, spreads};
+use weir_record::metrics::connection::{CAPACITY_ESTIMATE, CODED_ARQ, FEC, PURE_ARQ};
+use weir_record::metrics::message::FRAME_DELAY;
+use weir_record::metrics::queue::{
+    BACKLOG, DROPPED, LINK_CAPACITY, LINK_LOST, LINK_THROUGHPUT, MARKED, QUEUE_DELAY,
+};
+use weir_record::metrics::rate::GOODPUT;
+use weir_record::metrics::tcp::{CWND, RETRANSMISSIONS, RTT, RTT_MEAN};
+use weir_record::{
+    METRICS, Metric, Plot, Records, RunInfo, SHARES, SeriesSet, Statistic, Subject, Values, View,
+    flow_series, series, spreads,
+};
 
 /// Largest number of points of a series: about what a screen can show.
 const POINTS: usize = 600;
@@ -38,33 +48,27 @@ const SERIES_OF_A_FLOW: usize = 8;
 pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
     let many = runs > MANY_RUNS;
     let set = series(view, records, if many { POINTS_OF_MANY } else { POINTS });
-    let source = Source { info, set: &set, spreads: spreads(view, records) };
-    let charts = [
-        source.goodput(),
-        source.delay(),
-        source.waits("completion", "Completion time of flows", "s", "completion_time_s"),
-        source.waits("requests", "Request time", "ms", "request_time_ms"),
-        source.frames(),
-        source.of_groups("on-time", "Frames on time", "%", "frames_on_time_percent"),
-        source.waits("echoes", "Echo time", "ms", "echo_time_ms"),
-        source.of_groups("echoes-lost", "Echoes lost", "%", "echoes_lost_percent"),
-        source.waits("ensembles", "Frame delay of ensembles", "ms", "ensemble_delay_ms"),
-        source.waits("asynchrony", "Completion asynchrony", "ms", "completion_asynchrony_ms"),
-        source.waits("stalls", "Stall time", "ms", "stall_time_ms"),
+    let source = Source { info, set: &set, spreads: spreads(view) };
+    let mut own: Vec<(Plot, &Metric)> =
+        METRICS.iter().filter_map(|metric| Some((metric.plot?, metric))).collect();
+    own.sort_by_key(|(plot, _)| plot.place);
+    let own = own.into_iter().map(|(plot, metric)| source.own(plot, metric));
+    let rest = [
         source.modes(),
         source.estimate(),
         source.rtt(),
-        source.of_groups("window", "Congestion window, mean of the flows", "segments", "cwnd_segments"),
+        chart("window", "Congestion window, mean of the flows", CWND.unit, source.groups(&CWND)),
         source.fates(),
         source.retransmissions(),
         source.backlog(),
     ];
+    let charts = [source.goodput(), source.delay()].into_iter().chain(own).chain(rest);
     // Empty plots are left out.
     let drawn = |chart: &Chart| !chart.lines.is_empty() || !chart.spreads.is_empty();
     RunSeries {
         period_s: set.period().as_secs_f64(),
         count: set.count(),
-        charts: charts.into_iter().chain(source.states()).filter(drawn).collect(),
+        charts: charts.chain(source.states()).filter(drawn).collect(),
         shares: SHARES.to_vec(),
         flows: flows(view, info, records, many),
         events: vec![],
@@ -84,11 +88,11 @@ fn flows(view: &View<'_>, info: &RunInfo, records: &Records, many: bool) -> Opti
     let several = info.flows.len() > info.groups.len();
     let mut charts = vec![];
     if several {
-        charts.push(chart("flow-goodput", "Goodput", "Mbit/s", source.flows("goodput_mbps")));
-        charts.push(chart("flow-rtt", "Round-trip time, mean", "ms", source.flows("rtt_ms")));
+        charts.push(chart("flow-goodput", "Goodput", "Mbit/s", source.flows(&GOODPUT)));
+        charts.push(chart("flow-rtt", "Round-trip time, mean", "ms", source.flows(&RTT_MEAN)));
     }
-    charts.push(chart("flow-window", "Congestion window", "segments", source.flows("cwnd_segments")));
-    charts.push(source.retransmitted("flow-again", source.flows("retransmissions")));
+    charts.push(chart("flow-window", "Congestion window", "segments", source.flows(&CWND)));
+    charts.push(source.retransmitted("flow-again", source.flows(&RETRANSMISSIONS)));
     charts.extend(source.states());
     charts.retain(|chart| !chart.lines.is_empty());
     let (period_s, count) = (set.period().as_secs_f64(), set.count());
@@ -141,42 +145,42 @@ impl Line {
 }
 
 impl Source<'_> {
-    /// A series as a line; `None` if nothing was measured.
-    fn line(&self, series: &str, of: Subject, name: &str, ink: Ink) -> Option<Line> {
-        line(self.set.get(series, of)?, name, ink)
+    /// A metric as a line; `None` if nothing was measured.
+    fn line(&self, metric: &Metric, of: Subject, name: &str, ink: Ink) -> Option<Line> {
+        line(self.set.get(metric, of)?, name, ink)
     }
 
-    /// One series for every group.
-    fn groups(&self, series: &str) -> Vec<Option<Line>> {
+    /// The 99th percentile of a metric as a thin line.
+    fn p99(&self, metric: &Metric, of: Subject, name: &str, ink: Ink) -> Option<Line> {
+        line(self.set.statistic(metric, Statistic::P99, of)?, name, ink).map(Line::thin)
+    }
+
+    /// A line for every group.
+    fn groups(&self, metric: &Metric) -> Vec<Option<Line>> {
         let groups = self.info.groups.iter().enumerate();
         groups
-            .map(|(i, group)| self.line(series, Subject::Group(i as u32), &group.name, Ink::Group(i)))
+            .map(|(i, group)| self.line(metric, Subject::Group(i as u32), &group.name, Ink::Group(i)))
             .collect()
     }
 
-    /// A plot of one series of every group that has it.
-    fn of_groups(&self, key: &str, title: &str, unit: &str, series: &str) -> Chart {
-        chart(key, title, unit, self.groups(series))
-    }
-
-    /// One series for every flow that has series of its own.
-    fn flows(&self, series: &str) -> Vec<Option<Line>> {
+    /// A line for every flow that has series of its own.
+    fn flows(&self, metric: &Metric) -> Vec<Option<Line>> {
         let flows = self.info.flows.iter().enumerate();
         let one = |(i, flow): (usize, &weir_record::FlowInfo)| {
-            self.line(series, Subject::Flow(i as u32), &flow.name, Ink::Group(flow.group as usize))
+            self.line(metric, Subject::Flow(i as u32), &flow.name, Ink::Group(flow.group as usize))
         };
         flows.map(one).collect()
     }
 
     /// A distribution under a name; `None` if nothing was measured.
-    fn spread(&self, metric: &str, of: Subject, name: &str, ink: Ink) -> Option<Spread> {
-        let spread = self.spreads.iter().find(|spread| spread.name == metric && spread.of == of)?;
+    fn spread(&self, metric: &Metric, of: Subject, name: &str, ink: Ink) -> Option<Spread> {
+        let spread = self.spreads.iter().find(|spread| spread.name == metric.name && spread.of == of)?;
         let values = spread.values.clone();
         Some(Spread { name: name.into(), ink, count: spread.count, values, limit: None })
     }
 
     /// One distribution for every group that has it.
-    fn spreads_of_groups(&self, metric: &str) -> Vec<Spread> {
+    fn spreads_of_groups(&self, metric: &Metric) -> Vec<Spread> {
         let groups = self.info.groups.iter().enumerate();
         groups
             .filter_map(|(i, group)| {
@@ -185,34 +189,27 @@ impl Source<'_> {
             .collect()
     }
 
-    /// A plot of waiting times: means over time, and the distribution.
-    fn waits(&self, key: &str, title: &str, unit: &str, series: &str) -> Chart {
-        let mut spreads = self.spreads_of_groups(series);
+    /// A metric's own plot: means over time, and the distribution with the deadline of each group's frames.
+    fn own(&self, plot: Plot, metric: &Metric) -> Chart {
+        let mut spreads = self.spreads_of_groups(metric);
         // One value is no distribution.
         spreads.retain(|spread| spread.count > 1);
-        Chart { spreads, ..chart(key, title, unit, self.groups(series)) }
-    }
-
-    /// Delays of frames, with the deadline of each group in the distribution.
-    fn frames(&self) -> Chart {
-        let mut chart = self.waits("frames", "Frame delay", "ms", "frame_delay_ms");
-        for spread in &mut chart.spreads {
+        for spread in spreads.iter_mut().filter(|_| *metric == FRAME_DELAY) {
             let group = self.info.groups.iter().find(|group| *group.name == *spread.name);
             spread.limit = group.and_then(|group| group.deadline).map(Span::as_millis_f64);
         }
-        chart
+        Chart { spreads, ..chart(plot.key, plot.title, metric.unit, self.groups(metric)) }
     }
 
     /// The modes of the error control of streams with a deadline: shares of the groups of packets that began.
     fn modes(&self) -> Chart {
-        const MODES: [(&str, &str); 3] =
-            [("pure_arq_percent", "pure ARQ"), ("coded_arq_percent", "coded ARQ"), ("fec_percent", "FEC")];
+        const MODES: [(Metric, &str); 3] = [(PURE_ARQ, "pure ARQ"), (CODED_ARQ, "coded ARQ"), (FEC, "FEC")];
         let mut lines = vec![];
         for (of, group) in (0..).zip(&self.info.groups) {
-            for (ink, (series, mode)) in MODES.into_iter().enumerate() {
+            for (ink, (metric, mode)) in MODES.into_iter().enumerate() {
                 let name =
                     if self.info.groups.len() > 1 { format!("{}, {mode}", group.name) } else { mode.into() };
-                lines.push(self.line(series, Subject::Group(of), &name, Ink::Plain(ink)));
+                lines.push(self.line(&metric, Subject::Group(of), &name, Ink::Plain(ink)));
             }
         }
         let note = "Groups of packets planned in each mode, as a share of all groups that were begun.".into();
@@ -221,11 +218,11 @@ impl Source<'_> {
 
     /// The connections' estimates of the path's rate, beside the links' capacities.
     fn estimate(&self) -> Chart {
-        let mut lines = self.groups("capacity_estimate_mbps");
+        let mut lines = self.groups(&CAPACITY_ESTIMATE);
         if lines.iter().any(Option::is_some) {
             for (place, (link, name)) in self.data_links().into_iter().enumerate() {
                 let name = format!("capacity of link {name}");
-                let line = self.line("link_capacity_mbps", Subject::Link(link), &name, Ink::Plain(place));
+                let line = self.line(&LINK_CAPACITY, Subject::Link(link), &name, Ink::Plain(place));
                 lines.push(line.map(Line::thin).map(Line::bound));
             }
         }
@@ -253,7 +250,7 @@ impl Source<'_> {
     /// The codepoints with separate lines at a link; empty unless L4S and other packets sent data over it.
     fn classes(&self, link: u32) -> Vec<Ecn> {
         let sent = |class: Ecn| {
-            let values = self.set.get("link_throughput_mbps", Subject::Class(link, class));
+            let values = self.set.get(&LINK_THROUGHPUT, Subject::Class(link, class));
             values.map_or(0.0, |values| values.iter().flatten().sum::<f64>())
         };
         let all: f64 = CODEPOINTS.into_iter().map(sent).sum();
@@ -264,30 +261,30 @@ impl Source<'_> {
     }
 
     /// One series for the instrumented links that carry no data, hidden at first.
-    fn other_links(&self, series: &str, what: &str) -> Vec<Option<Line>> {
+    fn other_links(&self, metric: &Metric, what: &str) -> Vec<Option<Line>> {
         let told = self.data_links();
         let links = (0..).zip(&self.info.links);
         let others =
             links.filter(|(index, link)| link.instrumented && told.iter().all(|(other, _)| other != index));
         let line = |(index, link): (u32, &weir_record::LinkInfo)| {
             let name = format!("{}{what}", link.name);
-            self.line(series, Subject::Link(index), &name, Ink::Plain(3)).map(Line::thin).map(Line::hidden)
+            self.line(metric, Subject::Link(index), &name, Ink::Plain(3)).map(Line::thin).map(Line::hidden)
         };
         others.take(OTHER_LINKS).map(line).collect()
     }
 
     /// The groups' goodput; and capacity and throughput of the links that carry data.
     fn goodput(&self) -> Chart {
-        let mut lines = self.groups("goodput_mbps");
+        let mut lines = self.groups(&GOODPUT);
         let most = lines.iter().flatten().map(Line::most).fold(0.0, f64::max);
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
             let (of, ink) = (Subject::Link(link), Ink::Plain(place));
-            let capacity = self.line("link_capacity_mbps", of, &format!("capacity of link {name}"), ink);
+            let capacity = self.line(&LINK_CAPACITY, of, &format!("capacity of link {name}"), ink);
             // A capacity far above all goodputs would flatten the other lines.
             let far = |line: &Line| line.most() > FAR * most;
             let capacity = capacity.map(Line::thin).map(Line::bound);
             lines.push(capacity.map(|line| if far(&line) { line.hidden() } else { line }));
-            let carried = self.line("link_throughput_mbps", of, &format!("carried by link {name}"), ink);
+            let carried = self.line(&LINK_THROUGHPUT, of, &format!("carried by link {name}"), ink);
             lines.push(carried.map(Line::thin).map(Line::hidden));
         }
         chart("goodput", "Goodput", "Mbit/s", lines)
@@ -300,29 +297,23 @@ impl Source<'_> {
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
             let classes = self.classes(link);
             for class in &classes {
-                let line = |series: &str, what: &str| {
-                    let name = format!("link {name}, {}, {what}", class_words(*class));
-                    self.line(series, Subject::Class(link, *class), &name, Ink::Class(*class as usize))
-                };
-                lines.push(line("queue_delay_ms", "mean"));
-                lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin).map(Line::hidden));
                 let (of, ink) = (Subject::Class(link, *class), Ink::Class(*class as usize));
                 let name = format!("link {name}, {}", class_words(*class));
-                spreads.extend(self.spread("queue_delay_ms", of, &name, ink));
+                lines.push(self.line(&QUEUE_DELAY, of, &format!("{name}, mean"), ink));
+                lines.push(self.p99(&QUEUE_DELAY, of, &format!("{name}, p99"), ink).map(Line::hidden));
+                spreads.extend(self.spread(&QUEUE_DELAY, of, &name, ink));
             }
+            let (of, ink) = (Subject::Link(link), Ink::Plain(place));
+            let mean = self.line(&QUEUE_DELAY, of, &format!("link {name}, mean"), ink);
+            let p99 = self.p99(&QUEUE_DELAY, of, &format!("link {name}, p99"), ink);
             if classes.is_empty() {
-                let (of, ink) = (Subject::Link(link), Ink::Plain(place));
-                spreads.extend(self.spread("queue_delay_ms", of, &format!("link {name}"), ink));
+                spreads.extend(self.spread(&QUEUE_DELAY, of, &format!("link {name}"), ink));
+                lines.extend([mean, p99]);
+            } else {
+                lines.extend([mean.map(Line::hidden), p99.map(Line::hidden)]);
             }
-            let line = |series: &str, what: &str| {
-                let name = format!("link {name}, {what}");
-                let line = self.line(series, Subject::Link(link), &name, Ink::Plain(place));
-                if classes.is_empty() { line } else { line.map(Line::hidden) }
-            };
-            lines.push(line("queue_delay_ms", "mean"));
-            lines.push(line("queue_delay_p99_ms", "p99").map(Line::thin));
         }
-        lines.extend(self.other_links("queue_delay_ms", ", mean"));
+        lines.extend(self.other_links(&QUEUE_DELAY, ", mean"));
         Chart { spreads, ..chart("delay", "Queue delay", "ms", lines) }
     }
 
@@ -336,12 +327,12 @@ impl Source<'_> {
     fn fates(&self) -> Chart {
         let mut lines = vec![];
         for (place, (link, name)) in self.data_links().into_iter().enumerate() {
-            let line = |series: &str, what: &str, ink| {
-                self.line(series, Subject::Link(link), &format!("link {name}, {what}"), Ink::Plain(ink))
+            let line = |metric: &Metric, what: &str, ink| {
+                self.line(metric, Subject::Link(link), &format!("link {name}, {what}"), Ink::Plain(ink))
             };
-            lines.push(line("dropped_packets", "dropped", place));
-            lines.push(line("marked_packets", "marked", place + 2).filter(Line::happened));
-            lines.push(line("link_lost_packets", "lost by the link", place + 3).filter(Line::happened));
+            lines.push(line(&DROPPED, "dropped", place));
+            lines.push(line(&MARKED, "marked", place + 2).filter(Line::happened));
+            lines.push(line(&LINK_LOST, "lost by the link", place + 3).filter(Line::happened));
         }
         let lines = lines.into_iter().map(|line| line.map(|line| self.per_second(line)));
         chart("fates", "Marks and drops", "packets/s", lines.collect())
@@ -349,19 +340,19 @@ impl Source<'_> {
 
     /// RTTs: each group's mean, and its 99th percentile, hidden at first.
     fn rtt(&self) -> Chart {
-        let mut lines = self.groups("rtt_ms");
-        lines.extend(self.groups("rtt_p99_ms").into_iter().map(|line| {
-            let line = line?.thin().hidden();
-            Some(Line { name: format!("{} p99", line.name), ..line })
+        let mut lines = self.groups(&RTT);
+        lines.extend(self.info.groups.iter().enumerate().map(|(i, group)| {
+            let name = format!("{} p99", group.name);
+            self.p99(&RTT, Subject::Group(i as u32), &name, Ink::Group(i)).map(Line::hidden)
         }));
         Chart {
-            spreads: self.spreads_of_groups("rtt_ms"),
-            ..chart("rtt", "Round-trip time, mean", "ms", lines)
+            spreads: self.spreads_of_groups(&RTT),
+            ..chart("rtt", "Round-trip time, mean", RTT.unit, lines)
         }
     }
 
     fn retransmissions(&self) -> Chart {
-        self.retransmitted("again", self.groups("retransmissions"))
+        self.retransmitted("again", self.groups(&RETRANSMISSIONS))
     }
 
     /// Retransmissions per second, for lines with any.
@@ -375,10 +366,10 @@ impl Source<'_> {
     fn backlog(&self) -> Chart {
         let links = self.data_links().into_iter().enumerate();
         let line = |(place, (link, name)): (usize, (u32, &str))| {
-            self.line("backlog_packets", Subject::Link(link), &format!("link {name}"), Ink::Plain(place))
+            self.line(&BACKLOG, Subject::Link(link), &format!("link {name}"), Ink::Plain(place))
         };
         let mut lines: Vec<Option<Line>> = links.map(line).collect();
-        lines.extend(self.other_links("backlog_packets", ""));
+        lines.extend(self.other_links(&BACKLOG, ""));
         chart("backlog", "Backlog", "packets", lines)
     }
 

@@ -121,7 +121,7 @@ fn packets(metrics: &Metrics) -> PacketNumbers {
     let counted = |metric: &str| count(metrics, metric).unwrap_or(0);
     PacketNumbers {
         utilisation_percent: number(metrics, "utilisation_percent"),
-        delay_ms: distribution(metrics, "queue_delay_ms"),
+        delay_ms: distribution(metrics, weir_record::metrics::queue::QUEUE_DELAY.name),
         arrived: counted("arrived_packets"),
         dropped: counted("dropped_packets"),
         dropped_percent: number(metrics, "drop_probability_percent"),

@@ -9,7 +9,8 @@ use crate::warnings::of_oracle;
 use weir_base::Ecn;
 use weir_base::terminal::printable_line;
 use weir_record::compare::{Compared, Estimate};
-use weir_record::{RunSummary, Summary, Value};
+use weir_record::metrics::{completion, ensemble, message, queue, rate, tcp};
+use weir_record::{Metric, RunSummary, Summary, Value};
 
 /// Largest number of groups with a column each; if there are more, only their sum is shown.
 const GROUPS: usize = 4;
@@ -149,15 +150,16 @@ fn columns(summary: &Summary) -> Vec<Column> {
     columns.extend(goodputs(summary));
     columns.extend(waits(summary));
     if links.is_empty() {
-        let of_run = |name: &'static str| move |run: &RunSummary| run.metrics.get(name).scalar();
+        let of_run = |metric: &'static Metric| move |run: &RunSummary| run.metrics.value(metric).scalar();
         columns.extend([
-            Column::new("", "used", "%", 9, of_run("utilisation_percent")),
-            Column::new("", "delay", "ms", 8, of_run("queue_delay_ms")),
-            Column::new("", "drop", "%", 6, of_run("drop_probability_percent")),
+            Column::new("", "used", "%", 9, of_run(&queue::UTILISATION)),
+            Column::new("", "delay", "ms", 8, of_run(&queue::QUEUE_DELAY)),
+            Column::new("", "drop", "%", 6, of_run(&queue::DROP_PROBABILITY)),
         ]);
     }
-    columns
-        .push(Column::new("", "retrans", "%", 3, |run| run.metrics.get("retransmission_percent").scalar()));
+    columns.push(Column::new("", "retrans", "%", 3, |run| {
+        run.metrics.value(&tcp::RETRANSMISSION_PERCENT).scalar()
+    }));
     // Columns of marks and retransmissions are left out if all their values are 0, as in most labs.
     let shows =
         |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
@@ -170,7 +172,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
 fn data_links(summary: &Summary) -> Vec<String> {
     let mut links: Vec<(&str, f64)> = Vec::new();
     for queue in summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| !queue.carries.is_empty()) {
-        let delay = queue.metrics.get("queue_delay_ms").scalar().unwrap_or(0.0);
+        let delay = queue.metrics.value(&queue::QUEUE_DELAY).scalar().unwrap_or(0.0);
         match links.iter_mut().find(|(name, _)| *name == queue.link) {
             Some((_, most)) => *most = most.max(delay),
             None => links.push((&queue.link, delay)),
@@ -191,7 +193,7 @@ fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
     let mut classes: Vec<Ecn> = Vec::new();
     for queue in queues {
         let part =
-            |of: &weir_record::ClassSummary| of.metrics.get("utilisation_percent").scalar().unwrap_or(0.0);
+            |of: &weir_record::ClassSummary| of.metrics.value(&queue::UTILISATION).scalar().unwrap_or(0.0);
         let all: f64 = queue.classes.iter().map(part).sum();
         for class in queue.classes.iter().filter(|class| class.class != Ecn::Ce) {
             if 100.0 * part(class) >= CLASS_PERCENT * all
@@ -209,7 +211,7 @@ fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
 /// The columns of a link: for all its packets, or for each of its classes.
 fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
     let classes = classes_apart(link, summary);
-    let of = |class: Option<Ecn>, name: &'static str, pick: fn(Value) -> Option<f64>| {
+    let of = |class: Option<Ecn>, metric: &'static Metric, pick: fn(Value) -> Option<f64>| {
         let link = link.to_owned();
         move |run: &RunSummary| {
             let queue = run.queues.iter().find(|queue| queue.link == link)?;
@@ -217,12 +219,12 @@ fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
                 None => &queue.metrics,
                 Some(class) => &queue.classes.iter().find(|one| one.class == class)?.metrics,
             };
-            pick(metrics.get(name))
+            pick(metrics.value(metric))
         }
     };
     let mean = |value: Value| value.scalar();
     let p99 = |value: Value| value.distribution().map(|times| times.p99);
-    let mut columns = vec![Column::new(link, "used", "%", 6, of(None, "utilisation_percent", mean))];
+    let mut columns = vec![Column::new(link, "used", "%", 6, of(None, &queue::UTILISATION, mean))];
     let each = if classes.is_empty() { vec![None] } else { classes.into_iter().map(Some).collect() };
     for class in each {
         let whose = match class {
@@ -231,10 +233,10 @@ fn columns_of(link: &str, summary: &Summary) -> Vec<Column> {
             Some(class) => format!("{link} {}", crate::tables::class_name(class.name())),
         };
         columns.extend([
-            Column::new(&whose, "delay", "ms", 8, of(class, "queue_delay_ms", mean)),
-            Column::new(&whose, "p99", "ms", 5, of(class, "queue_delay_ms", p99)),
-            Column::new(&whose, "drop", "%", 4, of(class, "drop_probability_percent", mean)),
-            Column::new(&whose, "mark", "%", 4, of(class, "mark_probability_percent", mean)),
+            Column::new(&whose, "delay", "ms", 8, of(class, &queue::QUEUE_DELAY, mean)),
+            Column::new(&whose, "p99", "ms", 5, of(class, &queue::QUEUE_DELAY, p99)),
+            Column::new(&whose, "drop", "%", 4, of(class, &queue::DROP_PROBABILITY, mean)),
+            Column::new(&whose, "mark", "%", 4, of(class, &queue::MARK_PROBABILITY, mean)),
         ]);
     }
     columns
@@ -250,21 +252,21 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
     }
     if names.len() > GROUPS {
         let sum = |run: &RunSummary| {
-            run.groups.iter().map(|group| group.metrics.get("goodput_mbps").scalar()).sum::<Option<f64>>()
+            run.groups.iter().map(|group| group.metrics.value(&rate::GOODPUT).scalar()).sum::<Option<f64>>()
         };
         return vec![Column::new("all groups", "goodput", "Mbit/s", 7, sum)];
     }
     let one = |name: &&str| {
         let group = name.to_string();
         Column::new(name, "goodput", "Mbit/s", 7, move |run| {
-            run.groups.iter().find(|other| *other.name == *group)?.metrics.get("goodput_mbps").scalar()
+            run.groups.iter().find(|other| *other.name == *group)?.metrics.value(&rate::GOODPUT).scalar()
         })
     };
     names.iter().map(one).collect()
 }
 
-/// A metric of waiting times: its name, the heading of its column, its unit, and the part of its value that is shown.
-type Wait = (&'static str, &'static str, &'static str, fn(Value) -> Option<f64>);
+/// A metric of waiting times, the heading of its column, its unit, and the part of its value that is shown.
+type Wait = (&'static Metric, &'static str, &'static str, fn(Value) -> Option<f64>);
 
 /// Waiting times of groups: the 99th percentile of completion times of short flows and of request times, the share of frames
 /// on time, the rate of ensembles and the mean of their completion asynchrony. A column is shown only if a run has a value in it.
@@ -277,11 +279,11 @@ fn waits(summary: &Summary) -> Vec<Column> {
     }
     let p99 = |value: Value| value.distribution().map(|times| times.p99);
     let kinds: [Wait; 5] = [
-        ("completion_time_s", "done p99", "s", p99),
-        ("request_time_ms", "answer p99", "ms", p99),
-        ("frames_on_time_percent", "on time", "%", |value| value.scalar()),
-        ("ensembles_per_s", "ensembles", "1/s", |value| value.scalar()),
-        ("completion_asynchrony_ms", "asynchrony", "ms", |value| value.scalar()),
+        (&completion::COMPLETION_TIME, "done p99", "s", p99),
+        (&message::REQUEST_TIME, "answer p99", "ms", p99),
+        (&message::FRAMES_ON_TIME, "on time", "%", |value| value.scalar()),
+        (&ensemble::PER_SECOND, "ensembles", "1/s", |value| value.scalar()),
+        (&ensemble::ASYNCHRONY, "asynchrony", "ms", |value| value.scalar()),
     ];
     let mut columns = Vec::new();
     for name in names.into_iter().take(GROUPS) {
@@ -290,8 +292,8 @@ fn waits(summary: &Summary) -> Vec<Column> {
             columns.push(Column::new(whose, head, unit, 7, move |run: &RunSummary| {
                 // Completion times are shown only for flows without metrics of their own.
                 let single_flows = run.flows.iter().any(|flow| *flow.group == *name);
-                let told = metric != "completion_time_s" || !single_flows;
-                pick(run.groups.iter().find(|group| *group.name == *name && told)?.metrics.get(metric))
+                let told = *metric != completion::COMPLETION_TIME || !single_flows;
+                pick(run.groups.iter().find(|group| *group.name == *name && told)?.metrics.value(metric))
             }));
         }
     }

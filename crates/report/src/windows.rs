@@ -3,28 +3,29 @@
 use crate::compact::compact;
 use crate::html::{Cell, Table, escape};
 use crate::model::{RunNumbers, WindowNumbers, WindowOf};
-use weir_record::{Metrics, Part, RunSummary, metric};
+use weir_record::metrics::{message, queue, rate, second, tcp};
+use weir_record::{Metric, Metrics, Part, RunSummary};
 
 /// The metrics in the table of links.
-const OF_LINKS: [&str; 6] = [
-    "utilisation_percent",
-    "queue_delay_ms",
-    "queue_delay_worst_second_ms",
-    "queue_delay_settling_time_s",
-    "drop_probability_percent",
-    "mark_probability_percent",
+const OF_LINKS: [Metric; 6] = [
+    queue::UTILISATION,
+    queue::QUEUE_DELAY,
+    second::QUEUE_DELAY_WORST,
+    second::QUEUE_DELAY_SETTLING,
+    queue::DROP_PROBABILITY,
+    queue::MARK_PROBABILITY,
 ];
 /// The metrics in the table of traffic.
-const OF_GROUPS: [&str; 9] = [
-    "goodput_mbps",
-    "goodput_worst_second_mbps",
-    "settling_time_s",
-    "rtt_ms",
-    "rtt_worst_second_ms",
-    "retransmission_percent",
-    "frames_on_time_percent",
-    "frames_on_time_worst_second_percent",
-    "request_time_ms",
+const OF_GROUPS: [Metric; 9] = [
+    rate::GOODPUT,
+    second::GOODPUT_WORST,
+    second::SETTLING,
+    tcp::RTT,
+    second::RTT_WORST,
+    tcp::RETRANSMISSION_PERCENT,
+    message::FRAMES_ON_TIME,
+    second::FRAMES_WORST,
+    message::REQUEST_TIME,
 ];
 
 /// Numbers of the whole run and of its windows; empty if the run has no windows.
@@ -41,12 +42,12 @@ pub(crate) fn numbers(run: &RunSummary) -> Vec<WindowNumbers> {
 }
 
 fn numbers_of(name: Option<&str>, span_s: [f64; 2], part: Part<'_>) -> WindowNumbers {
-    let of = |name: &str, metrics: &Metrics, shown: &[&str]| WindowOf {
+    let of = |name: &str, metrics: &Metrics, shown: &[Metric]| WindowOf {
         name: name.into(),
-        values: shown.iter().map(|metric| metrics.get(metric).scalar()).collect(),
+        values: shown.iter().map(|metric| metrics.value(metric).scalar()).collect(),
     };
     let carries =
-        |metrics: &Metrics| metrics.get("arrived_packets").scalar().is_some_and(|count| count > 0.0);
+        |metrics: &Metrics| metrics.value(&queue::ARRIVED).scalar().is_some_and(|count| count > 0.0);
     let links = part.queues.iter().filter(|queue| carries(&queue.metrics));
     WindowNumbers {
         name: name.map(String::from),
@@ -69,7 +70,7 @@ pub(crate) fn tables(run: &RunNumbers, swatch: impl Fn(&str) -> String) -> Strin
 fn table(
     caption: &str,
     what: &str,
-    metrics: &[&str],
+    metrics: &[Metric],
     run: &RunNumbers,
     rows: impl Fn(&WindowNumbers) -> &[WindowOf],
     name: impl Fn(&str) -> String,
@@ -79,7 +80,7 @@ fn table(
         run.windows.iter().flat_map(&rows).any(|row| row.values.get(*column).is_some_and(Option::is_some))
     };
     let columns: Vec<usize> = (0..metrics.len()).filter(measured).collect();
-    let heads: Vec<String> = columns.iter().map(|&column| head(metrics[column])).collect();
+    let heads: Vec<String> = columns.iter().map(|&column| head(&metrics[column])).collect();
     let head = ["window", "seconds", what].into_iter().chain(heads.iter().map(String::as_str));
     let mut table = Table::new(caption, &head.collect::<Vec<_>>());
     for window in &run.windows {
@@ -101,15 +102,11 @@ fn table(
 }
 
 /// A metric's title with its unit; for a distribution the value is the mean.
-fn head(name: &str) -> String {
-    match metric(name) {
-        Some(metric) if metric.unit.is_empty() => metric.title.to_lowercase(),
-        Some(metric) => {
-            let mut letters = metric.title.chars();
-            let title: String =
-                letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-            format!("{title}, {}", metric.unit)
-        }
-        None => name.into(),
+fn head(metric: &Metric) -> String {
+    if metric.unit.is_empty() {
+        return metric.title.to_lowercase();
     }
+    let mut letters = metric.title.chars();
+    let title: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
+    format!("{title}, {}", metric.unit)
 }

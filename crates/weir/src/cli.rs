@@ -163,7 +163,7 @@ Examples:
   weir compare results/quickstart                   its simulated against its live runs
   weir compare results/before results/after --out /tmp/comparison
   weir compare results/web --cells pie,fq-codel --out /tmp/comparison    cells of one result, in this order
-  weir compare results/agreement --bound queue_delay_ms=15%
+  weir compare results/agreement --bound utilisation_percent=3
 
 Verdicts: agree (the whole 95 % interval of the difference lies within the bound), differ, cannot tell.
 Single flows of both are held beside each other: where their samples part, and with captures (weir run --pcap) the first packet that \
@@ -321,7 +321,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  weir describe pie\n  weir describe queue_delay_ms\n  weir describe run.windows      a setting of a lab file\n  weir describe records.flows    the columns of a table of the records\n  weir describe tidy.links       the columns of an exported table"
+    after_help = "Examples:\n  weir describe pie\n  weir describe goodput_mbps\n  weir describe run.windows      a setting of a lab file\n  weir describe records.flows    the columns of a table of the records\n  weir describe tidy.links       the columns of an exported table"
 )]
 pub(crate) struct DescribeArgs {
     /// A name that `weir list` prints, a setting of a lab file, or a table (`records.flows`, `tidy.flows`)

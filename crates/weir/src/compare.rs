@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weir_engine::Results;
 use weir_record::compare::{Compared, Rule, Verdict, compare as judge};
+use weir_record::metrics::queue::QUEUE_DELAY;
 use weir_record::{Param, RunSummary, Summary};
 use weir_report::{Chosen, Side, Trajectories};
 
@@ -19,12 +20,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if !args.cells.is_empty() {
         return cells(args);
     }
-    let rules = args
-        .bound
-        .iter()
-        .map(|text| text.parse::<Rule>())
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|message| Failure::bad_input(message, "write for example --bound queue_delay_ms=15%"))?;
+    let rules = args.bound.iter().map(|text| text.parse::<Rule>()).collect::<Result<Vec<_>, _>>().map_err(
+        |message| {
+            let example = format!("write for example --bound {}=15%", QUEUE_DELAY.name);
+            Failure::bad_input(message, example)
+        },
+    )?;
     let first = read(&args.first)?;
     let second = args.second.as_deref().map(read).transpose()?;
     let name = |folder: &Path| folder.display().to_string();

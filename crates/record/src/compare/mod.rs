@@ -51,7 +51,7 @@ impl Rule {
 impl FromStr for Rule {
     type Err = String;
 
-    /// `METRIC=BOUND`, for example `queue_delay_ms=15%`.
+    /// `METRIC=BOUND`, for example `rtt_ms=15%`.
     fn from_str(text: &str) -> Result<Rule, String> {
         let (name, bound) = text.split_once('=').ok_or_else(|| format!("`{text}` is not METRIC=BOUND"))?;
         let name = name.trim();

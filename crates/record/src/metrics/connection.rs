@@ -1,53 +1,56 @@
 //! Metrics of a connection's own state: its estimate of the path's rate, the packets of each of its controllers, and the
 //! efficiency and modes of its error control. They exist only for transports that record such state (SLIQ).
 
-use super::told::FlowCounter;
 use super::value::{Distribution, Value, ratio};
-use super::view::FlowView;
-use super::{Domain, Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Level, Metric, Reduction};
 use weir_base::Time;
 
 impl Flows<'_> {
     /// Growth of a counter in the window, summed over all flows. `None` if no flow has it.
-    fn grown(&self, counter: FlowCounter) -> Option<f64> {
-        self.each().filter_map(|flow| flow.grown(counter)).reduce(|sum, grown| sum + grown)
+    fn grown(&self, counter: &str) -> Option<f64> {
+        let each = self.each().filter_map(|flow| Some(flow.states.get(counter)?.grown()));
+        each.reduce(|sum, grown| sum + grown)
     }
 
-    /// Growth of the counter `part` as a share of the growth of both counters, in percent.
-    fn part(&self, part: FlowCounter, rest: FlowCounter) -> Value {
-        let shares = self.grown(part).zip(self.grown(rest));
-        Value::from(shares.and_then(|(part, rest)| ratio(100.0 * part, part + rest)))
+    /// Growth of the first counter as a share of the growth of both, in percent.
+    fn part(&self, counters: &[&str]) -> Option<f64> {
+        let (part, rest) = self.both(counters)?;
+        ratio(100.0 * part, part + rest)
+    }
+
+    /// Growth of two counters.
+    fn both(&self, counters: &[&str]) -> Option<(f64, f64)> {
+        self.grown(counters.first()?).zip(self.grown(counters.get(1)?))
     }
 
     /// Usable packets as a share of those that arrived, in percent.
-    fn efficiency(&self) -> Option<f64> {
-        let (usable, arrived) = self.grown(FlowCounter::Usable).zip(self.grown(FlowCounter::Arrived))?;
+    fn efficiency(&self, counters: &[&str]) -> Option<f64> {
+        let (usable, arrived) = self.both(counters)?;
         // The packets of a group that ends at the window's begin may have arrived before it.
         ratio(100.0 * usable, arrived).map(|share| share.min(100.0))
     }
 
     /// Mean of the efficiency that the plans expected, in percent.
-    fn planned(&self) -> Option<f64> {
-        let sums = self.each().map(|flow| flow.planned);
-        let (count, sum) = sums.fold((0, 0.0), |(count, sum), (more, of)| (count + more, sum + of));
+    fn planned(&self, state: &str) -> Option<f64> {
+        let plans = self.each().filter_map(|flow| flow.states.get(state)).map(|told| &told.within);
+        let (count, sum) =
+            plans.fold((0, 0.0), |(count, sum), of| (count + of.len(), sum + of.iter().sum::<f64>()));
         ratio(100.0 * sum, count as f64)
     }
 
-    /// Groups of packets sent in a mode of the error control, as a share of the groups of all modes, in percent.
-    fn mode(&self, mode: FlowCounter) -> Value {
-        const ALL: [FlowCounter; 3] = [FlowCounter::PureArq, FlowCounter::CodedArq, FlowCounter::Fec];
-        let all = ALL.iter().filter_map(|mode| self.grown(*mode)).sum();
-        Value::from(self.grown(mode).and_then(|groups| ratio(100.0 * groups, all)))
+    /// Growth of the counter at this place as a share of the growth of all, in percent.
+    pub(super) fn growth_share(&self, counters: &[&str], place: usize) -> Option<f64> {
+        let all = counters.iter().filter_map(|counter| self.grown(counter)).sum();
+        self.grown(counters.get(place)?).and_then(|grown| ratio(100.0 * grown, all))
     }
 
     /// Each estimate in the window, and the path's capacity in the period that ended then, in Mbit/s.
-    fn estimates(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let flows = self.members.iter().map(|&flow| (flow, &self.view.flows[flow]));
-        flows.flat_map(move |(number, flow): (usize, &FlowView)| {
+    pub(super) fn estimates<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = (f64, f64)> + 's {
+        self.members.iter().flat_map(move |&number| {
             let group = self.view.info.flows[number].group;
-            flow.estimates
-                .iter()
-                .filter_map(move |(at, estimate)| Some((*estimate, self.carries(group, *at)?)))
+            let told = states.iter().filter_map(move |name| self.view.flows[number].states.get(name));
+            let each = told.flat_map(|told| told.at.iter().zip(&told.within));
+            each.filter_map(move |(at, estimate)| Some((*estimate, self.carries(group, *at)?)))
         })
     }
 
@@ -64,142 +67,140 @@ impl Flows<'_> {
 }
 
 const OF: &[Level] = &[Level::Group, Level::Flow];
+const ESTIMATE: &[&str] = &["capacity_mbps"];
+/// Counters of packets that were delivered under the first and the second controller.
+const CONTROLLERS: [&str; 2] = ["delivered_packets", "second_delivered_packets"];
+/// Counters of the packets of streams with a deadline: usable packets' worth of data that they delivered, and packets that arrived.
+const EFFICIENCY_OF: &[&str] = &["usable_packets", "arrived_packets"];
+/// Efficiency of a transport's newest plan, 0 to 1.
+const PLANNED: &str = "plan_efficiency";
+/// Counters of the groups of packets that were sent in each mode of the error control.
+const MODES: &[&str] = &["pure_arq_groups", "coded_arq_groups", "fec_groups"];
 const TOLD: &str = "the transport's own state, read once a sample period";
 
-/// The sender's estimate of the path's rate.
-pub(super) const CAPACITY_ESTIMATE: Metric = Metric {
-    name: "capacity_estimate_mbps",
-    title: "Estimated capacity",
-    unit: "Mbit/s",
-    of: OF,
-    definition: "Sender's estimate of the path's capacity, headers included, read at the end of each sample period: the distribution over these periods.",
-    source: TOLD,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Told(|f| Value::from(Distribution::of(f.estimates().map(|(estimate, _)| estimate)))),
-};
+family! {
+    CAPACITY_ESTIMATE {
+        name: "capacity_estimate_mbps",
+        title: "Estimated capacity",
+        unit: "Mbit/s",
+        of: OF,
+        definition: "Sender's estimate of the path's capacity, headers included, read at the end of each sample period: the distribution over these periods.",
+        source: TOLD,
+        states: ESTIMATE,
+        reduction: Reduction::Estimates,
+    }
 
-/// Error of that estimate.
-pub(super) const CAPACITY_ERROR: Metric = Metric {
-    name: "capacity_estimate_error",
-    title: "Error of the estimated capacity",
-    unit: "",
-    of: OF,
-    definition: "Deviation of the estimated capacity from the rate at which the slowest link on the data's route could send in the same sample period, as a share of that rate: the distribution over sample periods.",
-    source: TOLD,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Told(|f| {
-        let errors = f.estimates().filter(|(_, carries)| *carries > 0.0);
-        Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
-    }),
-};
+    CAPACITY_ERROR {
+        name: "capacity_estimate_error",
+        title: "Error of the estimated capacity",
+        unit: "",
+        of: OF,
+        definition: "Deviation of the estimated capacity from the rate at which the slowest link on the data's route could send in the same sample period, as a share of that rate: the distribution over sample periods.",
+        source: TOLD,
+        states: ESTIMATE,
+        reduction: Reduction::Told(|f, states| {
+            let errors = f.estimates(states).filter(|(_, carries)| *carries > 0.0);
+            Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
+        }),
+    }
 
-/// Share of packets under the first of two controllers.
-pub(super) const FIRST_CONTROLLER: Metric = Metric {
-    name: "first_controller_percent",
-    title: "Packets of the first controller",
-    unit: "%",
-    of: OF,
-    definition: "Delivered packets of the group's controller, as a share of the delivered packets of both controllers of the connection.",
-    source: TOLD,
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| f.part(FlowCounter::First, FlowCounter::Second)),
-};
+    FIRST_CONTROLLER {
+        name: "first_controller_percent",
+        title: "Packets of the first controller",
+        unit: "%",
+        of: OF,
+        definition: "Delivered packets of the group's controller, as a share of the delivered packets of both controllers of the connection.",
+        source: TOLD,
+        domain: Domain::Percent,
+        states: &CONTROLLERS,
+        reduction: Reduction::Told(|f, states| Value::from(f.part(states))),
+    }
 
-/// Share of packets under the second controller.
-pub(super) const SECOND_CONTROLLER: Metric = Metric {
-    name: "second_controller_percent",
-    title: "Packets of the second controller",
-    unit: "%",
-    of: OF,
-    definition: "Delivered packets of the connection's second controller, as a share of the delivered packets of both.",
-    source: TOLD,
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| f.part(FlowCounter::Second, FlowCounter::First)),
-};
+    SECOND_CONTROLLER {
+        name: "second_controller_percent",
+        title: "Packets of the second controller",
+        unit: "%",
+        of: OF,
+        definition: "Delivered packets of the connection's second controller, as a share of the delivered packets of both.",
+        source: TOLD,
+        domain: Domain::Percent,
+        states: &[CONTROLLERS[1], CONTROLLERS[0]],
+        reduction: Reduction::Told(|f, states| Value::from(f.part(states))),
+    }
 
-/// Efficiency of the error control.
-pub(super) const EFFICIENCY: Metric = Metric {
-    name: "aec_efficiency_percent",
-    title: "Efficiency of the error control",
-    unit: "%",
-    of: OF,
-    definition: "Data packets that a stream with a deadline delivered, received or recovered, as a share of all its packets that arrived, repair packets and duplicates included. Both are the sender's counts.",
-    source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| Value::from(f.efficiency())),
-};
+    EFFICIENCY {
+        name: "aec_efficiency_percent",
+        title: "Efficiency of the error control",
+        unit: "%",
+        of: OF,
+        definition: "Data packets that a stream with a deadline delivered, received or recovered, as a share of all its packets that arrived, repair packets and duplicates included. Both are the sender's counts.",
+        source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
+        domain: Domain::Percent,
+        states: EFFICIENCY_OF,
+        reduction: Reduction::Told(|f, states| Value::from(f.efficiency(states))),
+    }
 
-/// Efficiency that the plans of the error control expect.
-pub(super) const PLANNED_EFFICIENCY: Metric = Metric {
-    name: "aec_planned_efficiency_percent",
-    title: "Efficiency expected by the plans",
-    unit: "%",
-    of: OF,
-    definition: "Efficiency that the stream's newest plan expects on the channel as the sender knows it, mean over sample periods: close to the best of all plans for that channel.",
-    source: TOLD,
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| Value::from(f.planned())),
-};
+    PLANNED_EFFICIENCY {
+        name: "aec_planned_efficiency_percent",
+        title: "Efficiency expected by the plans",
+        unit: "%",
+        of: OF,
+        definition: "Efficiency that the stream's newest plan expects on the channel as the sender knows it, mean over sample periods: close to the best of all plans for that channel.",
+        source: TOLD,
+        domain: Domain::Percent,
+        states: &[PLANNED],
+        reduction: Reduction::Told(|f, _| Value::from(f.planned(PLANNED))),
+    }
 
-/// Expected efficiency less the measured one.
-pub(super) const SHORTFALL: Metric = Metric {
-    name: "aec_shortfall_points",
-    title: "Efficiency below the expected one",
-    unit: "points",
-    of: OF,
-    definition: "Efficiency expected by the plans minus the efficiency of the error control, in percentage points; 0 if the latter is higher.",
-    source: "GNAT report (BBN 2021), section 3.3.3",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Told(|f| {
-        Value::from(f.planned().zip(f.efficiency()).map(|(planned, got)| (planned - got).max(0.0)))
-    }),
-};
+    SHORTFALL {
+        name: "aec_shortfall_points",
+        title: "Efficiency below the expected one",
+        unit: "points",
+        of: OF,
+        definition: "Efficiency expected by the plans minus the efficiency of the error control, in percentage points; 0 if the latter is higher.",
+        source: "GNAT report (BBN 2021), section 3.3.3",
+        states: &[EFFICIENCY_OF[0], EFFICIENCY_OF[1], PLANNED],
+        reduction: Reduction::Told(|f, states| {
+            Value::from(f.planned(PLANNED).zip(f.efficiency(states)).map(|(planned, got)| (planned - got).max(0.0)))
+        }),
+    }
 
-/// Share of groups protected by retransmissions alone.
-pub(super) const PURE_ARQ: Metric = Metric {
-    name: "pure_arq_percent",
-    title: "Groups sent by pure ARQ",
-    unit: "%",
-    of: OF,
-    definition: "Groups of packets of a stream with a deadline for which the error control planned retransmissions only, as a share of all groups with a plan.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| f.mode(FlowCounter::PureArq)),
-};
+    PURE_ARQ {
+        name: "pure_arq_percent",
+        title: "Groups sent by pure ARQ",
+        unit: "%",
+        of: OF,
+        definition: "Groups of packets of a stream with a deadline for which the error control planned retransmissions only, as a share of all groups with a plan.",
+        source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
+        domain: Domain::Percent,
+        states: MODES,
+        reduction: Reduction::GrowthShare(0),
+    }
 
-/// Share of groups protected by retransmissions and repair packets.
-pub(super) const CODED_ARQ: Metric = Metric {
-    name: "coded_arq_percent",
-    title: "Groups sent by coded ARQ",
-    unit: "%",
-    of: OF,
-    definition: "The same for groups with repair packets in several rounds.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| f.mode(FlowCounter::CodedArq)),
-};
+    CODED_ARQ {
+        name: "coded_arq_percent",
+        title: "Groups sent by coded ARQ",
+        unit: "%",
+        of: OF,
+        definition: "The same for groups with repair packets in several rounds.",
+        source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
+        domain: Domain::Percent,
+        states: MODES,
+        reduction: Reduction::GrowthShare(1),
+    }
 
-/// Share of groups protected by repair packets in one round.
-pub(super) const FEC: Metric = Metric {
-    name: "fec_percent",
-    title: "Groups sent by FEC",
-    unit: "%",
-    of: OF,
-    definition: "The same for groups with repair packets in one round.",
-    source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Told(|f| f.mode(FlowCounter::Fec)),
-};
+    FEC {
+        name: "fec_percent",
+        title: "Groups sent by FEC",
+        unit: "%",
+        of: OF,
+        definition: "The same for groups with repair packets in one round.",
+        source: "GNAT report (BBN 2021), section 3.3.1; the transport's own state, read once a sample period",
+        domain: Domain::Percent,
+        states: MODES,
+        reduction: Reduction::GrowthShare(2),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 //! and share a link with another such group, if the flows of one of them are coordinated.
 
 use super::value::{Value, mbps, ratio};
-use super::{Domain, Flows, Formula, Level, Metric, View};
+use super::{Flows, Level, Metric, Reduction, View};
 use crate::info::Sharing;
 
 impl View<'_> {
@@ -67,31 +67,27 @@ impl Flows<'_> {
 
 const GROUP: &[Level] = &[Level::Group];
 
-/// Share of a flow relative to its competitors.
-pub(super) const NORMALISED: Metric = Metric {
-    name: "normalised_flowshare",
-    title: "Normalised flowshare",
-    unit: "",
-    of: GROUP,
-    definition: "Mean throughput of the group's flows over the mean throughput of the flows of all competing groups, itself included; 1 is a fair share. Groups compete if they always have data to send and their data share a link with this group's. Defined only if the flows of one of them are coordinated: they follow the reports of aggregation points, or carry ensembles together. Flows that arrive at random, as of web traffic, do not count.",
-    source: "Ott, An Open Architecture for Transport-level Coordination, 2005, section 6.6.2 (average flowshare of the streams over that of all)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Special(|f| Value::from(f.normalised_flowshare())),
-};
+family! {
+    NORMALISED {
+        name: "normalised_flowshare",
+        title: "Normalised flowshare",
+        unit: "",
+        of: GROUP,
+        definition: "Mean throughput of the group's flows over the mean throughput of the flows of all competing groups, itself included; 1 is a fair share. Groups compete if they always have data to send and their data share a link with this group's. Defined only if the flows of one of them are coordinated: they follow the reports of aggregation points, or carry ensembles together. Flows that arrive at random, as of web traffic, do not count.",
+        source: "Ott, An Open Architecture for Transport-level Coordination, 2005, section 6.6.2 (average flowshare of the streams over that of all)",
+        reduction: Reduction::Special(|f| Value::from(f.normalised_flowshare())),
+    }
 
-/// Variation of a group's throughput.
-pub(super) const VARIATION: Metric = Metric {
-    name: "rate_variation",
-    title: "Variation of throughput",
-    unit: "",
-    of: GROUP,
-    definition: "Standard deviation over mean of the total throughput of the group's flows, in whole seconds of the window in which they were active (the source does not give its interval). Defined where normalised_flowshare is, for two seconds or more.",
-    source: "Ott 2005, section 4.5.3 (coefficient of variation of the aggregate throughput)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Special(|f| Value::from(f.rate_variation())),
-};
+    VARIATION {
+        name: "rate_variation",
+        title: "Variation of throughput",
+        unit: "",
+        of: GROUP,
+        definition: "Standard deviation over mean of the total throughput of the group's flows, in whole seconds of the window in which they were active (the source does not give its interval). Defined where normalised_flowshare is, for two seconds or more.",
+        source: "Ott 2005, section 4.5.3 (coefficient of variation of the aggregate throughput)",
+        reduction: Reduction::Special(|f| Value::from(f.rate_variation())),
+    }
+}
 
 #[cfg(test)]
 mod tests {

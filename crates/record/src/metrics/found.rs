@@ -61,14 +61,19 @@ impl Metrics {
         self.iter().find(|(known, _)| *known == name).map_or(Value::Undefined, |(_, value)| value)
     }
 
+    /// The value of a metric of this version; undefined if it is not among these.
+    pub fn value(&self, metric: &Metric) -> Value {
+        self.get(metric.name)
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
-        self.values.iter().map(|(name, short)| (name.text(), self.value(*short)))
+        self.values.iter().map(|(name, short)| (name.text(), self.full(*short)))
     }
 
     /// Those of this version's metrics.
     pub(super) fn known(&self) -> impl Iterator<Item = (&'static Metric, Value)> {
-        self.values.iter().filter_map(|(name, short)| Some((name.metric()?, self.value(*short))))
+        self.values.iter().filter_map(|(name, short)| Some((name.metric()?, self.full(*short))))
     }
 
     /// No metrics, with memory for this many.
@@ -98,7 +103,7 @@ impl Metrics {
         self.put(Name::of(name, self.values.last().map(|(name, _)| name)), value);
     }
 
-    fn value(&self, short: Short) -> Value {
+    fn full(&self, short: Short) -> Value {
         match short {
             Short::Undefined => Value::Undefined,
             Short::Count(count) => Value::Count(count),

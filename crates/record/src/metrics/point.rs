@@ -1,28 +1,27 @@
 //! Metrics of aggregation points' estimates of a flowshare (`coord`): the losses that their estimators take into account.
 //! They exist only in runs with aggregation points that serve one application each.
 
-use super::told::PointState;
-use super::value::Value;
-use super::{Domain, Formula, Level, Metric, View};
+use super::told::Told;
+use super::value::{Value, ratio};
+use super::{Domain, Level, Metric, Reduction, View};
 
 impl View<'_> {
-    /// Growth of a counter in the window, summed over all points.
-    fn points_grew(&self, state: PointState) -> Value {
-        let grown = |point: &[super::view::PointView]| {
-            let state = &point[state as usize];
-            Some((state.within.last()? - state.before).max(0.0) as u64)
-        };
-        let told: Vec<u64> = self.points.iter().filter_map(|point| grown(point)).collect();
-        if told.is_empty() { Value::Undefined } else { Value::Count(told.iter().sum()) }
+    /// The values of a state of each station that records it.
+    fn told<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s Told> {
+        self.stations.iter().flat_map(|station| states.iter().filter_map(|name| station.get(name)))
     }
 
-    /// Mean of the inverse of a value over the samples of all points in which it was above zero.
-    fn points_inverse(&self, state: PointState) -> Value {
-        let values = self.points.iter().flat_map(|point| &point[state as usize].within);
-        let (count, sum) = values
-            .filter(|value| **value > 0.0)
-            .fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + 1.0 / value));
-        if count == 0 { Value::Undefined } else { Value::Number(sum / count as f64) }
+    /// Growth of a counter in the window, summed over all stations.
+    fn stations_grew(&self, states: &[&str]) -> Value {
+        let grown = self.told(states).filter(|told| !told.within.is_empty());
+        Value::from(grown.map(|told| told.grown().max(0.0) as u64).reduce(|sum, grown| sum + grown))
+    }
+
+    /// Mean of the inverse of a value over the samples of all stations in which it was above zero.
+    fn stations_inverse(&self, states: &[&str]) -> Value {
+        let values = self.told(states).flat_map(|told| &told.within).filter(|value| **value > 0.0);
+        let (count, sum) = values.fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + 1.0 / value));
+        Value::from(ratio(sum, count as f64))
     }
 }
 
@@ -30,31 +29,30 @@ const RUN: &[Level] = &[Level::Run];
 const SOURCE: &str =
     "coordination dissertation, section 4.4.4; the points' own state, read once a sample period";
 
-/// Losses that the estimators took into account.
-pub(super) const LOSSES_CONSIDERED: Metric = Metric {
-    name: "losses_considered",
-    title: "Losses seen by estimators",
-    unit: "",
-    of: RUN,
-    definition: "Losses that the estimators of all aggregation points found in their streams of packets, which the bandwidth filter thins if there is one.",
-    source: SOURCE,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Stations(|view| view.points_grew(PointState::LossesConsidered)),
-};
+family! {
+    LOSSES_CONSIDERED {
+        name: "losses_considered",
+        title: "Losses seen by estimators",
+        unit: "",
+        of: RUN,
+        definition: "Losses that the estimators of all aggregation points found in their streams of packets, which the bandwidth filter thins if there is one.",
+        source: SOURCE,
+        states: &["losses_considered"],
+        reduction: Reduction::Stations(|view, states| view.stations_grew(states)),
+    }
 
-/// The loss event interval of TFRC's estimators.
-pub(super) const LOSS_EVENT_INTERVAL: Metric = Metric {
-    name: "loss_event_interval_packets",
-    title: "Loss event interval of estimators",
-    unit: "packets",
-    of: RUN,
-    definition: "Loss event interval, the inverse of the loss event rate, of the TFRC estimators of aggregation points: mean over sample periods. Periods before a point's first loss are left out.",
-    source: SOURCE,
-    bound: None,
-    domain: Domain::OneOrMore,
-    formula: Formula::Stations(|view| view.points_inverse(PointState::LossEventRate)),
-};
+    LOSS_EVENT_INTERVAL {
+        name: "loss_event_interval_packets",
+        title: "Loss event interval of estimators",
+        unit: "packets",
+        of: RUN,
+        definition: "Loss event interval, the inverse of the loss event rate, of the TFRC estimators of aggregation points: mean over sample periods. Periods before a point's first loss are left out.",
+        source: SOURCE,
+        domain: Domain::OneOrMore,
+        states: &["loss_event_rate"],
+        reduction: Reduction::Stations(|view, states| view.stations_inverse(states)),
+    }
+}
 
 #[cfg(test)]
 mod tests {

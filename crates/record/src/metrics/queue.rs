@@ -1,23 +1,15 @@
 //! Metrics of a link and its queue, from counters there.
 
-use super::value::{Distribution, Value, mbps, percent, ratio};
+use super::reduction::Queue;
+use super::value::{Value, mbps, percent, ratio};
 use super::view::LinkView;
-use super::{Domain, Formula, Level, Metric, Queue};
+use super::{Domain, Level, Metric, Reduction};
 use crate::bound::Bound;
 use weir_fabric::{DropReason, LinkCounters};
 
 impl Queue<'_> {
     pub(super) fn link(&self) -> &LinkView {
         &self.view.links[self.link]
-    }
-
-    /// A counter by codepoint, of this class or of all.
-    fn count(&self, by_class: &[u64; 4]) -> u64 {
-        self.class.map_or_else(|| by_class.iter().sum(), |class| by_class[class as usize])
-    }
-
-    fn arrived(&self) -> u64 {
-        self.count(&self.link().sum.arrived)
     }
 
     /// Mean queue delay of each period in which packets of this class, or any, left; in milliseconds.
@@ -29,67 +21,10 @@ impl Queue<'_> {
         let mean = |(count, sum): (u64, u128)| ratio(sum as f64 / 1e6, count as f64);
         self.link().delays.iter().map(of_class).filter_map(mean).collect()
     }
-
-    /// Number of packets that left the queue or were dropped in the window.
-    fn settled(&self) -> u64 {
-        self.count(&self.link().sum.settled())
-    }
-
-    /// Number of these packets that were ECN-capable.
-    fn markable(&self) -> u64 {
-        let [not_ect, ..] = self.link().sum.settled();
-        match self.class {
-            None => self.settled() - not_ect,
-            Some(class) if class.is_capable() => self.settled(),
-            Some(_) => 0,
-        }
-    }
 }
 
 const LINK: &[Level] = &[Level::Run, Level::Link];
 const LINK_AND_CLASS: &[Level] = &[Level::Run, Level::Link, Level::Class];
-
-/// Utilisation of the link.
-pub(super) const UTILISATION: Metric = Metric {
-    name: "utilisation_percent",
-    title: "Utilisation",
-    unit: "%",
-    of: LINK_AND_CLASS,
-    definition: "Bytes sent, link overhead included, over the bytes that the link could have sent: those that it sent, and those that it could have sent at its current rate while it was idle. Of a class, the bytes sent are those of the class. A packet in transmission at an end of the window counts for its part within.",
-    source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
-    bound: Some(Bound::Absolute(2.0)),
-    domain: Domain::Percent,
-    formula: Formula::Queue(|q| {
-        let sum = &q.link().sum;
-        Value::from(percent(q.count(&sum.sent_bytes), sum.capacity.get()))
-    }),
-};
-
-/// Queue delay of packets.
-pub(super) const QUEUE_DELAY: Metric = Metric {
-    name: "queue_delay_ms",
-    title: "Queue delay",
-    unit: "ms",
-    of: LINK_AND_CLASS,
-    definition: "Time from a packet's arrival at the queue to the start of its transmission, of every packet sent. The mean is exact, percentiles are within 0.8 %.",
-    source: "RFC 7928, section 2.6 (latency); counted at the queue",
-    bound: Some(Bound::Relative(0.15)),
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::from(Distribution::of_millis(&q.view.delay(q.link, q.class)))),
-};
-
-/// Variation of the queue delay.
-pub(super) const QUEUE_DELAY_DEVIATION: Metric = Metric {
-    name: "queue_delay_deviation_ms",
-    title: "Deviation of queue delay",
-    unit: "ms",
-    of: LINK_AND_CLASS,
-    definition: "Standard deviation, over the sample periods in which packets left, of the mean queue delay in each.",
-    source: "weir; counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::from(deviation(&q.period_delays()))),
-};
 
 /// The standard deviation of a population; `None` without values.
 fn deviation(values: &[f64]) -> Option<f64> {
@@ -99,203 +34,199 @@ fn deviation(values: &[f64]) -> Option<f64> {
     ratio(values.iter().map(square).sum(), count).map(libm::sqrt)
 }
 
-/// Share of packets that the queue dropped.
-pub(super) const DROP_PROBABILITY: Metric = Metric {
-    name: "drop_probability_percent",
-    title: "Drop probability",
-    unit: "%",
-    of: LINK_AND_CLASS,
-    definition: "Packets that the queue dropped, for any reason, over all packets that it dropped or sent in the window.",
-    source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.dropped), q.settled()))),
-};
+family! {
+    UTILISATION {
+        name: "utilisation_percent",
+        title: "Utilisation",
+        unit: "%",
+        of: LINK_AND_CLASS,
+        definition: "Bytes sent, link overhead included, over the bytes that the link could have sent: those that it sent, and those that it could have sent at its current rate while it was idle. Of a class, the bytes sent are those of the class. A packet in transmission at an end of the window counts for its part within.",
+        source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
+        bound: Some(Bound::Absolute(2.0)),
+        domain: Domain::Percent,
+        reduction: Reduction::Packets(|p| Value::from(percent(p.sent_bytes(), p.sum.capacity.get()))),
+    }
 
-/// Share of packets that the queue marked.
-pub(super) const MARK_PROBABILITY: Metric = Metric {
-    name: "mark_probability_percent",
-    title: "Mark probability",
-    unit: "%",
-    of: LINK_AND_CLASS,
-    definition: "Packets that the queue marked CE, over all ECN-capable packets that it dropped or sent in the window.",
-    source: "RFC 3168, section 5; counted at the queue",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Queue(|q| Value::from(percent(q.count(&q.link().sum.marked), q.markable()))),
-};
+    QUEUE_DELAY {
+        name: "queue_delay_ms",
+        title: "Queue delay",
+        unit: "ms",
+        of: LINK_AND_CLASS,
+        definition: "Time from a packet's arrival at the queue to the start of its transmission, of every packet sent. The mean is exact, percentiles are within 0.8 %.",
+        source: "RFC 7928, section 2.6 (latency); counted at the queue",
+        bound: Some(Bound::Relative(0.15)),
+        reduction: Reduction::Delays,
+    }
 
-/// Packets that reached the queue.
-pub(super) const ARRIVED: Metric = Metric {
-    name: "arrived_packets",
-    title: "Arrived",
-    unit: "packets",
-    of: LINK_AND_CLASS,
-    definition: "Packets that reached the queue.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.arrived())),
-};
+    QUEUE_DELAY_DEVIATION {
+        name: "queue_delay_deviation_ms",
+        title: "Deviation of queue delay",
+        unit: "ms",
+        of: LINK_AND_CLASS,
+        definition: "Standard deviation, over the sample periods in which packets left, of the mean queue delay in each.",
+        source: "weir; counted at the queue",
+        reduction: Reduction::Queue(|q| Value::from(deviation(&q.period_delays()))),
+    }
 
-/// Packets that the queue dropped.
-pub(super) const DROPPED: Metric = Metric {
-    name: "dropped_packets",
-    title: "Dropped",
-    unit: "packets",
-    of: LINK_AND_CLASS,
-    definition: "Packets that the queue dropped, for any reason.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.dropped))),
-};
+    DROP_PROBABILITY {
+        name: "drop_probability_percent",
+        title: "Drop probability",
+        unit: "%",
+        of: LINK_AND_CLASS,
+        definition: "Packets that the queue dropped, for any reason, over all packets that it dropped or sent in the window.",
+        source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
+        domain: Domain::Percent,
+        reduction: Reduction::Packets(|p| Value::from(percent(p.dropped(), p.settled()))),
+    }
 
-/// Packets dropped because the queue was full.
-pub(super) const DROPPED_FULL: Metric = Metric {
-    name: "dropped_full_packets",
-    title: "Dropped, queue full",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets that were dropped because the queue was full.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Full as usize])),
-};
+    MARK_PROBABILITY {
+        name: "mark_probability_percent",
+        title: "Mark probability",
+        unit: "%",
+        of: LINK_AND_CLASS,
+        definition: "Packets that the queue marked CE, over all ECN-capable packets that it dropped or sent in the window.",
+        source: "RFC 3168, section 5; counted at the queue",
+        domain: Domain::Percent,
+        reduction: Reduction::Packets(|p| Value::from(percent(p.marked(), p.markable()))),
+    }
 
-/// Packets dropped as a signal of congestion.
-pub(super) const DROPPED_SIGNAL: Metric = Metric {
-    name: "dropped_signal_packets",
-    title: "Dropped, as a signal",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets that the AQM dropped to signal congestion, or by its policy.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Signal as usize])),
-};
+    ARRIVED {
+        name: "arrived_packets",
+        title: "Arrived",
+        unit: "packets",
+        of: LINK_AND_CLASS,
+        definition: "Packets that reached the queue.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.count(&p.sum.arrived))),
+    }
 
-/// Packets dropped in overload although they could have been marked.
-pub(super) const DROPPED_OVERLOAD: Metric = Metric {
-    name: "dropped_overload_packets",
-    title: "Dropped, in overload",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets that the AQM dropped although it could have marked them, because it was overloaded.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.dropped_for[DropReason::Overload as usize])),
-};
+    DROPPED {
+        name: "dropped_packets",
+        title: "Dropped",
+        unit: "packets",
+        of: LINK_AND_CLASS,
+        definition: "Packets that the queue dropped, for any reason.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.dropped())),
+    }
 
-/// Packets that the queue marked.
-pub(super) const MARKED: Metric = Metric {
-    name: "marked_packets",
-    title: "Marked",
-    unit: "packets",
-    of: LINK_AND_CLASS,
-    definition: "Packets that the queue marked CE, counted when they leave it.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.count(&q.link().sum.marked))),
-};
+    DROPPED_FULL {
+        name: "dropped_full_packets",
+        title: "Dropped, queue full",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets that were dropped because the queue was full.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.dropped_for[DropReason::Full as usize])),
+    }
 
-/// Mean number of packets in the queue.
-pub(super) const BACKLOG: Metric = Metric {
-    name: "backlog_packets",
-    title: "Backlog",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets in the queue at the end of a sample period, mean over periods.",
-    source: "counted at the queue",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::from(ratio(q.link().backlog_packets as f64, q.link().periods as f64))),
-};
+    DROPPED_SIGNAL {
+        name: "dropped_signal_packets",
+        title: "Dropped, as a signal",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets that the AQM dropped to signal congestion, or by its policy.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.dropped_for[DropReason::Signal as usize])),
+    }
 
-/// Throughput of the link.
-pub(super) const LINK_THROUGHPUT: Metric = Metric {
-    name: "link_throughput_mbps",
-    title: "Link throughput",
-    unit: "Mbit/s",
-    of: LINK_AND_CLASS,
-    definition: "Bytes sent, link overhead included, over the length of the window. A packet in transmission at an end of the window counts for its part within.",
-    source: "RFC 5136, section 2.3 (IP-layer link usage)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::from(mbps(q.count(&q.link().sum.sent_bytes), q.view.window.length()))),
-};
+    DROPPED_OVERLOAD {
+        name: "dropped_overload_packets",
+        title: "Dropped, in overload",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets that the AQM dropped although it could have marked them, because it was overloaded.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.dropped_for[DropReason::Overload as usize])),
+    }
 
-/// Capacity of the link.
-pub(super) const LINK_CAPACITY: Metric = Metric {
-    name: "link_capacity_mbps",
-    title: "Link capacity",
-    unit: "Mbit/s",
-    of: LINK,
-    definition: "Bytes that the link could have sent, link overhead included, over the length of the window: those that it sent, and those that it could have sent at its current rate while it was idle.",
-    source: "RFC 5136, section 2.3 (IP-layer link capacity)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| match q.link().sum.capacity.get() {
-        0 => Value::Undefined,
-        bytes => Value::from(mbps(bytes, q.view.window.length())),
-    }),
-};
+    MARKED {
+        name: "marked_packets",
+        title: "Marked",
+        unit: "packets",
+        of: LINK_AND_CLASS,
+        definition: "Packets that the queue marked CE, counted when they leave it.",
+        source: "counted at the queue",
+        reduction: Reduction::Packets(|p| Value::Count(p.marked())),
+    }
 
-/// Packets that the link itself lost.
-pub(super) const LINK_LOST: Metric = Metric {
-    name: "link_lost_packets",
-    title: "Lost by the link",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets that the link itself lost: by script on arrival, or at random on the way. The queue's drops are not included.",
-    source: "counted at the link",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.lost)),
-};
+    BACKLOG {
+        name: "backlog_packets",
+        title: "Backlog",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets in the queue at the end of a sample period, mean over periods.",
+        source: "counted at the queue",
+        reduction: Reduction::Queue(|q| Value::from(ratio(q.link().backlog_packets as f64, q.link().periods as f64))),
+        curve: Some(Reduction::Packets(|p| Value::Count(p.sum.backlog_packets.into()))),
+    }
 
-/// Share of packets that the link itself lost.
-pub(super) const LINK_LOSS: Metric = Metric {
-    name: "link_loss_percent",
-    title: "Loss by the link",
-    unit: "%",
-    of: LINK,
-    definition: "Packets that the link itself lost, as a share of all packets that it lost or transmitted.",
-    source: "counted at the link",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Queue(|q| {
-        let LinkCounters { lost, forwarded, .. } = q.link().sum.counters;
-        Value::from(percent(lost, lost.saturating_add(forwarded)))
-    }),
-};
+    LINK_THROUGHPUT {
+        name: "link_throughput_mbps",
+        title: "Link throughput",
+        unit: "Mbit/s",
+        of: LINK_AND_CLASS,
+        definition: "Bytes sent, link overhead included, over the length of the window. A packet in transmission at an end of the window counts for its part within.",
+        source: "RFC 5136, section 2.3 (IP-layer link usage)",
+        reduction: Reduction::Packets(|p| Value::from(mbps(p.sent_bytes(), p.time))),
+    }
 
-/// Packets that the link duplicated.
-pub(super) const LINK_DUPLICATED: Metric = Metric {
-    name: "link_duplicated_packets",
-    title: "Duplicated by the link",
-    unit: "packets",
-    of: LINK,
-    definition: "Copies that the link made of packets.",
-    source: "counted at the link",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.duplicated)),
-};
+    LINK_CAPACITY {
+        name: "link_capacity_mbps",
+        title: "Link capacity",
+        unit: "Mbit/s",
+        of: LINK,
+        definition: "Bytes that the link could have sent, link overhead included, over the length of the window: those that it sent, and those that it could have sent at its current rate while it was idle.",
+        source: "RFC 5136, section 2.3 (IP-layer link capacity)",
+        reduction: Reduction::Packets(|p| match p.sum.capacity.get() {
+            0 => Value::Undefined,
+            bytes => Value::from(mbps(bytes, p.time)),
+        }),
+        // An outage is no gap in a curve.
+        curve: Some(Reduction::Packets(|p| Value::from(mbps(p.sum.capacity.get(), p.time)))),
+    }
 
-/// Packets that the link damaged.
-pub(super) const LINK_CORRUPTED: Metric = Metric {
-    name: "link_corrupted_packets",
-    title: "Damaged by the link",
-    unit: "packets",
-    of: LINK,
-    definition: "Packets that the link damaged on the way, duplicates included. The receiving host discards them.",
-    source: "counted at the link",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Queue(|q| Value::Count(q.link().sum.corrupted)),
-};
+    LINK_LOST {
+        name: "link_lost_packets",
+        title: "Lost by the link",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets that the link itself lost: by script on arrival, or at random on the way. The queue's drops are not included.",
+        source: "counted at the link",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.lost)),
+    }
+
+    LINK_LOSS {
+        name: "link_loss_percent",
+        title: "Loss by the link",
+        unit: "%",
+        of: LINK,
+        definition: "Packets that the link itself lost, as a share of all packets that it lost or transmitted.",
+        source: "counted at the link",
+        domain: Domain::Percent,
+        reduction: Reduction::Packets(|p| {
+            let LinkCounters { lost, forwarded, .. } = p.sum.counters;
+            Value::from(percent(lost, lost.saturating_add(forwarded)))
+        }),
+    }
+
+    LINK_DUPLICATED {
+        name: "link_duplicated_packets",
+        title: "Duplicated by the link",
+        unit: "packets",
+        of: LINK,
+        definition: "Copies that the link made of packets.",
+        source: "counted at the link",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.duplicated)),
+    }
+
+    LINK_CORRUPTED {
+        name: "link_corrupted_packets",
+        title: "Damaged by the link",
+        unit: "packets",
+        of: LINK,
+        definition: "Packets that the link damaged on the way, duplicates included. The receiving host discards them.",
+        source: "counted at the link",
+        reduction: Reduction::Packets(|p| Value::Count(p.sum.corrupted)),
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
-use super::{Domain, Flows, Formula, Level, Metric, View};
+use super::{Domain, Flows, Level, Metric, Reduction, View};
 use crate::bound::Bound;
 use crate::types::FlowSample;
 use weir_base::{Span, Time};
@@ -127,164 +127,140 @@ impl View<'_> {
 
 const FLOWS: &[Level] = &[Level::Run, Level::Group, Level::Flow];
 
-/// Goodput.
-pub(super) const GOODPUT: Metric = Metric {
-    name: "goodput_mbps",
-    title: "Goodput",
-    unit: "Mbit/s",
-    of: FLOWS,
-    definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before.",
-    source: "RFC 7928, section 2.5 (goodput); counted where applications read",
-    bound: None,
-    domain: Domain::Carried,
-    formula: Formula::Flows(|f| Value::from(f.goodput())),
-};
+family! {
+    GOODPUT {
+        name: "goodput_mbps",
+        title: "Goodput",
+        unit: "Mbit/s",
+        of: FLOWS,
+        definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before.",
+        source: "RFC 7928, section 2.5 (goodput); counted where applications read",
+        domain: Domain::Carried,
+        reduction: Reduction::Flows(|f| Value::from(f.goodput())),
+        curve: Some(Reduction::Counts(|c| Value::from(mbps(c.sum.read_bytes, c.time)))),
+    }
 
-/// Goodput over the greatest that the path allows.
-pub(super) const GOODPUT_CEILING: Metric = Metric {
-    name: "goodput_ceiling_ratio",
-    title: "Goodput over the ceiling",
-    unit: "",
-    of: &[Level::Group],
-    definition: "Goodput over its ceiling: the rate that the slowest link or shaper on the route of the group's data leaves for the payload of full packets after all headers. If a schedule changes that rate, its highest value counts. Undefined for transports other than TCP and SLIQ, for recorded links and for groups with several routes.",
-    source: "F. Alali 2016 (cross-layer thesis), sections 3.3 and 3.5: rates as shares of what the circuit carries",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        Value::from(f.goodput().zip(f.ceiling()).and_then(|(goodput, ceiling)| ratio(goodput, ceiling)))
-    }),
-};
+    GOODPUT_CEILING {
+        name: "goodput_ceiling_ratio",
+        title: "Goodput over the ceiling",
+        unit: "",
+        of: &[Level::Group],
+        definition: "Goodput over its ceiling: the rate that the slowest link or shaper on the route of the group's data leaves for the payload of full packets after all headers. If a schedule changes that rate, its highest value counts. Undefined for transports other than TCP and SLIQ, for recorded links and for groups with several routes.",
+        source: "F. Alali 2016 (cross-layer thesis), sections 3.3 and 3.5: rates as shares of what the circuit carries",
+        reduction: Reduction::Flows(|f| {
+            Value::from(f.goodput().zip(f.ceiling()).and_then(|(goodput, ceiling)| ratio(goodput, ceiling)))
+        }),
+    }
 
-/// Bytes that applications read.
-pub(super) const READ: Metric = Metric {
-    name: "read_bytes",
-    title: "Read by applications",
-    unit: "bytes",
-    of: FLOWS,
-    definition: "Bytes that the receiving applications read in the window.",
-    source: "counted where applications read",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
-};
+    THEORY {
+        name: "goodput_theory_ratio",
+        title: "Goodput over the theoretical maximum",
+        unit: "",
+        of: &[Level::Group],
+        definition: "Goodput over the greatest possible goodput with the transport's own headers: the rate at which the slowest link on the data's route could send in the window, times the ratio of payload to packet on that link, times the share of packets that the links on the route did not lose. Undefined where goodput_ceiling_ratio is.",
+        source: "GNAT report (BBN 2021), section 3.1.1: link rate x payload / packet x (1 - loss)",
+        reduction: Reduction::Flows(|f| {
+            Value::from(f.goodput().zip(f.theory()).and_then(|(goodput, theory)| ratio(goodput, theory)))
+        }),
+    }
 
-/// Goodput over the theoretical maximum.
-pub(super) const THEORY: Metric = Metric {
-    name: "goodput_theory_ratio",
-    title: "Goodput over the theoretical maximum",
-    unit: "",
-    of: &[Level::Group],
-    definition: "Goodput over the greatest possible goodput with the transport's own headers: the rate at which the slowest link on the data's route could send in the window, times the ratio of payload to packet on that link, times the share of packets that the links on the route did not lose. Undefined where goodput_ceiling_ratio is.",
-    source: "GNAT report (BBN 2021), section 3.1.1: link rate x payload / packet x (1 - loss)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        Value::from(f.goodput().zip(f.theory()).and_then(|(goodput, theory)| ratio(goodput, theory)))
-    }),
-};
+    READ {
+        name: "read_bytes",
+        title: "Read by applications",
+        unit: "bytes",
+        of: FLOWS,
+        definition: "Bytes that the receiving applications read in the window.",
+        source: "counted where applications read",
+        reduction: Reduction::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
+    }
 
-/// Share of the goodput of all flows.
-pub(super) const GOODPUT_SHARE: Metric = Metric {
-    name: "goodput_share_percent",
-    title: "Share of goodput",
-    unit: "%",
-    of: &[Level::Group, Level::Flow],
-    definition: "Bytes that the receiving applications read in the window, as a share of the bytes that the applications of all flows read.",
-    source: "weir",
-    bound: Some(Bound::Absolute(10.0)),
-    domain: Domain::Percent,
-    formula: Formula::Flows(|f| {
-        Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes).filter(|_| f.read()))
-    }),
-};
+    GOODPUT_SHARE {
+        name: "goodput_share_percent",
+        title: "Share of goodput",
+        unit: "%",
+        of: &[Level::Group, Level::Flow],
+        definition: "Bytes that the receiving applications read in the window, as a share of the bytes that the applications of all flows read.",
+        source: "weir",
+        bound: Some(Bound::Absolute(10.0)),
+        domain: Domain::Percent,
+        reduction: Reduction::Flows(|f| {
+            Value::from(percent(f.sum(|s| s.read_bytes), f.view.read_bytes).filter(|_| f.read()))
+        }),
+    }
 
-/// Throughput.
-pub(super) const THROUGHPUT: Metric = Metric {
-    name: "throughput_mbps",
-    title: "Throughput",
-    unit: "Mbit/s",
-    of: FLOWS,
-    definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput, or until the last data packet if it arrived later. Undefined where that time is as short as goodput's may not be.",
-    source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
-    bound: None,
-    domain: Domain::Carried,
-    formula: Formula::Flows(|f| Value::from(f.throughput())),
-};
+    THROUGHPUT {
+        name: "throughput_mbps",
+        title: "Throughput",
+        unit: "Mbit/s",
+        of: FLOWS,
+        definition: "IP bytes of data packets that reached the receiving hosts, retransmissions included, over the same time as goodput, or until the last data packet if it arrived later. Undefined where that time is as short as goodput's may not be.",
+        source: "RFC 5136, section 2.3 (IP-layer usage), at the receiving host",
+        domain: Domain::Carried,
+        reduction: Reduction::Flows(|f| Value::from(f.throughput())),
+        curve: Some(Reduction::Counts(|c| Value::from(mbps(c.sum.received_bytes, c.time)))),
+    }
 
-/// Throughput in KiB/s.
-pub(super) const THROUGHPUT_KIB: Metric = Metric {
-    name: "throughput_kib_per_s",
-    title: "Throughput",
-    unit: "KiB/s",
-    of: FLOWS,
-    definition: "The same as throughput_mbps, in units of 1024 bytes a second.",
-    source: "Ong 2020 (LBE thesis), section 3.4: all IP packets received over the duration of the transfer",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(f.throughput().map(|mbps| mbps * 1e6 / 8.0 / 1024.0))),
-};
+    THROUGHPUT_KIB {
+        name: "throughput_kib_per_s",
+        title: "Throughput",
+        unit: "KiB/s",
+        of: FLOWS,
+        definition: "The same as throughput_mbps, in units of 1024 bytes a second.",
+        source: "Ong 2020 (LBE thesis), section 3.4: all IP packets received over the duration of the transfer",
+        reduction: Reduction::Flows(|f| Value::from(f.throughput().map(|mbps| mbps * 1e6 / 8.0 / 1024.0))),
+    }
 
-/// Distribution of goodput over flows.
-pub(super) const FLOW_GOODPUT: Metric = Metric {
-    name: "flow_goodput_mbps",
-    title: "Goodput per flow",
-    unit: "Mbit/s",
-    of: &[Level::Group],
-    definition: "Goodput of each of the group's flows that were active in the window: the distribution over these flows.",
-    source: "weir",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(Distribution::of(f.goodputs()))),
-};
+    FLOW_GOODPUT {
+        name: "flow_goodput_mbps",
+        title: "Goodput per flow",
+        unit: "Mbit/s",
+        of: &[Level::Group],
+        definition: "Goodput of each of the group's flows that were active in the window: the distribution over these flows.",
+        source: "weir",
+        reduction: Reduction::Flows(|f| Value::from(Distribution::of(f.goodputs()))),
+    }
 
-/// Fairness of goodput over flows.
-pub(super) const JAIN: Metric = Metric {
-    name: "jain_index",
-    title: "Jain's fairness index",
-    unit: "",
-    of: &[Level::Run, Level::Group],
-    definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal goodput, 1/n is one flow with all of it. For the whole run, only flows whose data cross its bottleneck count, without echo requests.",
-    source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
-    bound: None,
-    domain: Domain::Fraction,
-    formula: Formula::Flows(|f| {
-        let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for goodput in f.competing_goodputs() {
-            n += 1.0;
-            sum += goodput;
-            squares += goodput * goodput;
-        }
-        Value::from(ratio(sum * sum, n * squares))
-    }),
-};
+    JAIN {
+        name: "jain_index",
+        title: "Jain's fairness index",
+        unit: "",
+        of: &[Level::Run, Level::Group],
+        definition: "(sum of goodputs)^2 / (n x sum of their squares) over the n flows that were active in the window; 1 is equal goodput, 1/n is one flow with all of it. For the whole run, only flows whose data cross its bottleneck count, without echo requests.",
+        source: "Jain, Chiu, Hawe 1984 (DEC-TR-301)",
+        domain: Domain::Fraction,
+        reduction: Reduction::Flows(|f| {
+            let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+            for goodput in f.competing_goodputs() {
+                n += 1.0;
+                sum += goodput;
+                squares += goodput * goodput;
+            }
+            Value::from(ratio(sum * sum, n * squares))
+        }),
+    }
 
-/// Ratio of two groups' goodputs per flow.
-pub(super) const RATE_RATIO: Metric = Metric {
-    name: "rate_ratio",
-    title: "Rate ratio",
-    unit: "",
-    of: &[Level::Pair],
-    definition: "Mean goodput of a flow of the first group over mean goodput of a flow of the second.",
-    source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio, on rates",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Pair(|a, b| {
-        let rates = Flows::mean(a.goodputs()).zip(Flows::mean(b.goodputs()));
-        Value::from(rates.and_then(|(a, b)| ratio(a, b)))
-    }),
-};
+    RATE_RATIO {
+        name: "rate_ratio",
+        title: "Rate ratio",
+        unit: "",
+        of: &[Level::Pair],
+        definition: "Mean goodput of a flow of the first group over mean goodput of a flow of the second.",
+        source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio, on rates",
+        reduction: Reduction::Pair(|a, b| {
+            let rates = Flows::mean(a.goodputs()).zip(Flows::mean(b.goodputs()));
+            Value::from(rates.and_then(|(a, b)| ratio(a, b)))
+        }),
+    }
 
-/// Ratio of two groups' congestion windows.
-pub(super) const WINDOW_RATIO: Metric = Metric {
-    name: "window_ratio",
-    title: "Window ratio",
-    unit: "",
-    of: &[Level::Pair],
-    definition: "Mean congestion window of a flow of the first group over that of a flow of the second.",
-    source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Pair(|a, b| {
-        Value::from(a.mean_cwnd().zip(b.mean_cwnd()).and_then(|(a, b)| ratio(a, b)))
-    }),
-};
+    WINDOW_RATIO {
+        name: "window_ratio",
+        title: "Window ratio",
+        unit: "",
+        of: &[Level::Pair],
+        definition: "Mean congestion window of a flow of the first group over that of a flow of the second.",
+        source: "Steen 2017 (DualPI2 thesis), section 6.2: window ratio",
+        reduction: Reduction::Pair(|a, b| {
+            Value::from(a.mean_cwnd().zip(b.mean_cwnd()).and_then(|(a, b)| ratio(a, b)))
+        }),
+    }
+}

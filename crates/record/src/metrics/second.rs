@@ -2,10 +2,11 @@
 //! window's begin, and a value of a second is the mean over the sample periods that end in it; a rest of less than a second
 //! is left out.
 
+use super::reduction::Queue;
 use super::value::{Value, mbps, percent, ratio};
 use super::view::Sum;
 use super::window::Window;
-use super::{Domain, Flows, Formula, Level, Metric, Queue};
+use super::{Domain, Flows, Level, Metric, Reduction};
 use weir_base::Span;
 
 /// Greatest distance of settled one-second means from their final value, as a share of that value, unless a named window
@@ -142,109 +143,88 @@ impl super::View<'_> {
     }
 }
 
-/// Goodput in the worst second.
-pub(super) const GOODPUT_WORST: Metric = Metric {
-    name: "goodput_worst_second_mbps",
-    title: "Goodput, worst second",
-    unit: "Mbit/s",
-    of: &[Level::Run, Level::Group, Level::Flow],
-    definition: "Lowest goodput in one second of the window in which the flows were active throughout; seconds are counted from the window's begin.",
-    source: "weir",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Flows(|f| least(f.active_goodput_by_second())),
-};
+family! {
+    GOODPUT_FIRST {
+        name: "goodput_first_second_mbps",
+        title: "Goodput, first second",
+        unit: "Mbit/s",
+        of: &[Level::Group, Level::Flow],
+        definition: "Goodput in the first second of the window in which the flows were active throughout; seconds are counted from the window's begin.",
+        source: "F. Alali 2016 (cross-layer thesis), section 3.3.2: the start apart from what follows",
+        reduction: Reduction::Flows(|f| Value::from(f.active_goodput_by_second().next().flatten())),
+    }
 
-/// Goodput in the first second.
-pub(super) const GOODPUT_FIRST: Metric = Metric {
-    name: "goodput_first_second_mbps",
-    title: "Goodput, first second",
-    unit: "Mbit/s",
-    of: &[Level::Group, Level::Flow],
-    definition: "Goodput in the first second of the window in which the flows were active throughout; seconds are counted from the window's begin.",
-    source: "F. Alali 2016 (cross-layer thesis), section 3.3.2: the start apart from what follows",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Flows(|f| Value::from(f.active_goodput_by_second().next().flatten())),
-};
+    GOODPUT_WORST {
+        name: "goodput_worst_second_mbps",
+        title: "Goodput, worst second",
+        unit: "Mbit/s",
+        of: &[Level::Run, Level::Group, Level::Flow],
+        definition: "Lowest goodput in one second of the window in which the flows were active throughout; seconds are counted from the window's begin.",
+        source: "weir",
+        reduction: Reduction::Flows(|f| least(f.active_goodput_by_second())),
+    }
 
-/// Queue delay in the worst second.
-pub(super) const QUEUE_DELAY_WORST: Metric = Metric {
-    name: "queue_delay_worst_second_ms",
-    title: "Queue delay, worst second",
-    unit: "ms",
-    of: &[Level::Run, Level::Link, Level::Class],
-    definition: "Highest mean queue delay in one second of the window; seconds are counted from the window's begin, and those in which no packet was sent are left out.",
-    source: "weir; counted at the queue",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Queue(|q| greatest(q.delay_by_second())),
-};
+    QUEUE_DELAY_WORST {
+        name: "queue_delay_worst_second_ms",
+        title: "Queue delay, worst second",
+        unit: "ms",
+        of: &[Level::Run, Level::Link, Level::Class],
+        definition: "Highest mean queue delay in one second of the window; seconds are counted from the window's begin, and those in which no packet was sent are left out.",
+        source: "weir; counted at the queue",
+        reduction: Reduction::Queue(|q| greatest(q.delay_by_second())),
+    }
 
-/// RTT in the worst second.
-pub(super) const RTT_WORST: Metric = Metric {
-    name: "rtt_worst_second_ms",
-    title: "Round-trip time, worst second",
-    unit: "ms",
-    of: &[Level::Run, Level::Group],
-    definition: "Highest mean round-trip time (see rtt_ms) in one second of the window; seconds are counted from the window's begin.",
-    source: "weir; host-edge tap",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Flows(|f| greatest(f.rtt_by_second())),
-};
+    RTT_WORST {
+        name: "rtt_worst_second_ms",
+        title: "Round-trip time, worst second",
+        unit: "ms",
+        of: &[Level::Run, Level::Group],
+        definition: "Highest mean round-trip time (see rtt_ms) in one second of the window; seconds are counted from the window's begin.",
+        source: "weir; host-edge tap",
+        reduction: Reduction::Flows(|f| greatest(f.rtt_by_second())),
+    }
 
-/// Share of frames on time in the worst second.
-pub(super) const FRAMES_WORST: Metric = Metric {
-    name: "frames_on_time_worst_second_percent",
-    title: "Frames on time, worst second",
-    unit: "%",
-    of: &[Level::Group, Level::Flow],
-    definition: "Lowest share of frames on time in one second of the window, of frames whose outcome became known in it; seconds are counted from the window's begin.",
-    source: "weir",
-    domain: Domain::Percent,
-    bound: None,
-    formula: Formula::Messages(|f| least(f.frames_by_second())),
-};
+    FRAMES_WORST {
+        name: "frames_on_time_worst_second_percent",
+        title: "Frames on time, worst second",
+        unit: "%",
+        of: &[Level::Group, Level::Flow],
+        definition: "Lowest share of frames on time in one second of the window, of frames whose outcome became known in it; seconds are counted from the window's begin.",
+        source: "weir",
+        domain: Domain::Percent,
+        reduction: Reduction::Messages(|f| least(f.frames_by_second())),
+    }
 
-/// Settling time of goodput.
-pub(super) const SETTLING: Metric = Metric {
-    name: "settling_time_s",
-    title: "Settling time of goodput",
-    unit: "s",
-    of: &[Level::Run, Level::Group, Level::Flow],
-    definition: "Time from the window's begin to the first second from which on the goodput of every second stays within a tolerance of its final value: the mean over the last third of the window's seconds, rounded up. The tolerance is 10 % of that value unless the window has its own. Undefined for fewer than three seconds, and if the last second is not within the tolerance.",
-    source: "control theory's settling time, on one-second means",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Flows(|f| f.view.settling_time(f.goodput_by_second())),
-};
+    SETTLING {
+        name: "settling_time_s",
+        title: "Settling time of goodput",
+        unit: "s",
+        of: &[Level::Run, Level::Group, Level::Flow],
+        definition: "Time from the window's begin to the first second from which on the goodput of every second stays within a tolerance of its final value: the mean over the last third of the window's seconds, rounded up. The tolerance is 10 % of that value unless the window has its own. Undefined for fewer than three seconds, and if the last second is not within the tolerance.",
+        source: "control theory's settling time, on one-second means",
+        reduction: Reduction::Flows(|f| f.view.settling_time(f.goodput_by_second())),
+    }
 
-/// Recovery time of goodput.
-pub(super) const RECOVERY: Metric = Metric {
-    name: "recovery_time_s",
-    title: "Recovery time of goodput",
-    unit: "s",
-    of: &[Level::Group, Level::Flow],
-    definition: "Time from the window's begin, at which an outage ends or the path changes, to the first interval of at least a tenth of a second, in whole sample periods, whose goodput is at most a tolerance below its final value: the mean over the last third of the window's seconds, rounded up. The tolerance is 10 % of that value unless the window has its own. Undefined for fewer than three seconds, and if there is no such interval.",
-    source: "weir",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Special(|f| Value::from(f.recovery())),
-};
+    RECOVERY {
+        name: "recovery_time_s",
+        title: "Recovery time of goodput",
+        unit: "s",
+        of: &[Level::Group, Level::Flow],
+        definition: "Time from the window's begin, at which an outage ends or the path changes, to the first interval of at least a tenth of a second, in whole sample periods, whose goodput is at most a tolerance below its final value: the mean over the last third of the window's seconds, rounded up. The tolerance is 10 % of that value unless the window has its own. Undefined for fewer than three seconds, and if there is no such interval.",
+        source: "weir",
+        reduction: Reduction::Special(|f| Value::from(f.recovery())),
+    }
 
-/// Settling time of queue delay.
-pub(super) const QUEUE_DELAY_SETTLING: Metric = Metric {
-    name: "queue_delay_settling_time_s",
-    title: "Settling time of queue delay",
-    unit: "s",
-    of: &[Level::Run, Level::Link, Level::Class],
-    definition: "The same as settling_time_s, for the mean queue delay of each second.",
-    source: "control theory's settling time, on one-second means",
-    domain: Domain::NotNegative,
-    bound: None,
-    formula: Formula::Queue(|q| q.view.settling_time(&q.delay_by_second())),
-};
+    QUEUE_DELAY_SETTLING {
+        name: "queue_delay_settling_time_s",
+        title: "Settling time of queue delay",
+        unit: "s",
+        of: &[Level::Run, Level::Link, Level::Class],
+        definition: "The same as settling_time_s, for the mean queue delay of each second.",
+        source: "control theory's settling time, on one-second means",
+        reduction: Reduction::Queue(|q| q.view.settling_time(&q.delay_by_second())),
+    }
+}
 
 #[cfg(test)]
 mod tests {

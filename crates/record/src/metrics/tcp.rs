@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, percent, ratio};
 use super::view::{FlowView, Total, merged};
-use super::{Domain, Flows, Formula, Level, Metric};
+use super::{Domain, Flows, Level, Metric, Reduction};
 use std::borrow::Cow;
 use weir_base::{Histogram, Span};
 
@@ -35,7 +35,7 @@ impl Flows<'_> {
     }
 
     /// RTTs of these flows' groups.
-    fn rtts(&self) -> Cow<'_, Histogram> {
+    pub(crate) fn rtts(&self) -> Cow<'_, Histogram> {
         merged(self.groups().into_iter().filter_map(|group| self.view.rtts.get(group as usize)))
     }
 
@@ -46,199 +46,158 @@ impl Flows<'_> {
     }
 }
 
-/// RTTs of a group.
-pub(super) const RTT: Metric = Metric {
-    name: "rtt_ms",
-    title: "Round-trip time",
-    unit: "ms",
-    of: &[Level::Run, Level::Group],
-    definition: "Time from a data segment's departure from the sending host to the arrival of its acknowledgement there, of segments that were not retransmitted; percentiles are within 0.8 %.",
-    source: TAP,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(Distribution::of_millis(&f.rtts()))),
-};
-
-/// Standard deviation of RTTs.
-pub(super) const RTT_DEVIATION: Metric = Metric {
-    name: "rtt_deviation_ms",
-    title: "Deviation of round-trip times",
-    unit: "ms",
-    of: &[Level::Run, Level::Group],
-    definition: "Standard deviation of the round-trip times (see rtt_ms), within 0.8 %.",
-    source: TAP,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
-};
-
-/// Base RTT: the propagation delay of the path.
-pub(super) const RTT_BASE: Metric = Metric {
-    name: "rtt_base_ms",
-    title: "Base round-trip time",
-    unit: "ms",
-    of: &[Level::Group],
-    definition: "Propagation delay of the group's path there and back; if a schedule changes delays, the shortest at any time.",
-    source: "the lab's network",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(base_rtt(f))),
-};
-
-/// RTT above the base RTT.
-pub(super) const RTT_ABOVE_BASE: Metric = Metric {
-    name: "rtt_above_base_ms",
-    title: "Round-trip time above the base",
-    unit: "ms",
-    of: &[Level::Group],
-    definition: "Round-trip time minus the group's base RTT: queues, serialisation and hosts. If a schedule changes delays, the base is the shortest at any time.",
-    source: "Steen 2017 (DualPI2 thesis), section 6.2: actual sender RTT, base subtracted",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        let rtts = base_rtt(f).zip(Distribution::of_millis(&f.rtts()));
-        Value::from(rtts.map(|(base, rtts)| rtts.map(|rtt| rtt - base)))
-    }),
-};
-
 /// The least propagation delay of a group's path, both ways, in milliseconds.
 fn base_rtt(f: &Flows<'_>) -> Option<f64> {
     let group = f.view.info.flows[*f.members.first()?].group;
     Some(f.view.info.groups.get(group as usize)?.route.rtt().as_millis_f64())
 }
 
-/// Mean RTT of a flow.
-pub(super) const RTT_MEAN: Metric = Metric {
-    name: "rtt_mean_ms",
-    title: "Mean round-trip time",
-    unit: "ms",
-    of: FLOW,
-    definition: "Exact mean of the flow's round-trip times, of segments that were not retransmitted.",
-    source: TAP,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| {
-        Value::from(ratio(f.sum(|s| s.rtt_sum) as f64 / 1e6, f.sum(|s| s.rtt_count) as f64))
-    }),
-};
+family! {
+    RTT {
+        name: "rtt_ms",
+        title: "Round-trip time",
+        unit: "ms",
+        of: &[Level::Run, Level::Group],
+        definition: "Time from a data segment's departure from the sending host to the arrival of its acknowledgement there, of segments that were not retransmitted; percentiles are within 0.8 %.",
+        source: TAP,
+        reduction: Reduction::Rtts,
+    }
 
-/// Smallest RTT of a flow.
-pub(super) const RTT_MIN: Metric = Metric {
-    name: "rtt_min_ms",
-    title: "Smallest round-trip time",
-    unit: "ms",
-    of: FLOW,
-    definition: "Smallest of the flow's round-trip times, of segments that were not retransmitted.",
-    source: TAP,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_min, Span::min)),
-};
+    RTT_DEVIATION {
+        name: "rtt_deviation_ms",
+        title: "Deviation of round-trip times",
+        unit: "ms",
+        of: &[Level::Run, Level::Group],
+        definition: "Standard deviation of the round-trip times (see rtt_ms), within 0.8 %.",
+        source: TAP,
+        reduction: Reduction::Flows(|f| Value::from(f.rtts().deviation().map(Span::as_millis_f64))),
+    }
 
-/// Largest RTT of a flow.
-pub(super) const RTT_MAX: Metric = Metric {
-    name: "rtt_max_ms",
-    title: "Largest round-trip time",
-    unit: "ms",
-    of: FLOW,
-    definition: "Largest of the flow's round-trip times, of segments that were not retransmitted.",
-    source: TAP,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| f.extreme_rtt(|s| s.rtt_max, Span::max)),
-};
+    RTT_BASE {
+        name: "rtt_base_ms",
+        title: "Base round-trip time",
+        unit: "ms",
+        of: &[Level::Group],
+        definition: "Propagation delay of the group's path there and back; if a schedule changes delays, the shortest at any time.",
+        source: "the lab's network",
+        reduction: Reduction::Flows(|f| Value::from(base_rtt(f))),
+    }
 
-/// Congestion window.
-pub(super) const CWND: Metric = Metric {
-    name: "cwnd_segments",
-    title: "Congestion window",
-    unit: "segments",
-    of: &[Level::Group, Level::Flow],
-    definition: "Mean over time of the sender's congestion window: each sample counts for the time since the sample before. Of a group, the mean over its flows.",
-    source: "the transport's own state (live: tcp_info)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(f.mean_cwnd())),
-};
+    RTT_ABOVE_BASE {
+        name: "rtt_above_base_ms",
+        title: "Round-trip time above the base",
+        unit: "ms",
+        of: &[Level::Group],
+        definition: "Round-trip time minus the group's base RTT: queues, serialisation and hosts. If a schedule changes delays, the base is the shortest at any time.",
+        source: "Steen 2017 (DualPI2 thesis), section 6.2: actual sender RTT, base subtracted",
+        reduction: Reduction::Flows(|f| {
+            let rtts = base_rtt(f).zip(Distribution::of_millis(&f.rtts()));
+            Value::from(rtts.map(|(base, rtts)| rtts.map(|rtt| rtt - base)))
+        }),
+    }
 
-/// Number of retransmitted segments.
-pub(super) const RETRANSMISSIONS: Metric = Metric {
-    name: "retransmissions",
-    title: "Retransmissions",
-    unit: "segments",
-    of: FLOWS,
-    definition: "Retransmitted data segments or packets that left the sending host. 0 for transports that never retransmit data (UDP, CP-UDP, TFRC, RAP). Of a command, those of its TCP connections; undefined without any.",
-    source: RETRANSMITTED,
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::from(f.retransmitted().map(|(retransmitted, _)| retransmitted))),
-};
+    RTT_MEAN {
+        name: "rtt_mean_ms",
+        title: "Mean round-trip time",
+        unit: "ms",
+        of: FLOW,
+        definition: "Exact mean of the flow's round-trip times, of segments that were not retransmitted.",
+        source: TAP,
+        reduction: Reduction::Counts(|c| Value::from(ratio(c.sum.rtt_sum as f64 / 1e6, c.sum.rtt_count as f64))),
+    }
 
-/// Number of times that the sending host's card refused data.
-pub(super) const REFUSALS: Metric = Metric {
-    name: "refusals",
-    title: "Refused by the card",
-    unit: "times",
-    of: FLOWS,
-    definition: "Number of times that the sending host's card had no room for data. The data stay unsent in the host and are not lost.",
-    source: "Linux net/ipv4/tcp_output.c (NET_XMIT_DROP), counted where the host hands packets to its card",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| Value::Count(f.sum(|s| s.refused))),
-};
+    RTT_MIN {
+        name: "rtt_min_ms",
+        title: "Smallest round-trip time",
+        unit: "ms",
+        of: FLOW,
+        definition: "Smallest of the flow's round-trip times, of segments that were not retransmitted.",
+        source: TAP,
+        reduction: Reduction::Flows(|f| f.extreme_rtt(|s| s.rtt_min, Span::min)),
+    }
 
-/// Share of retransmitted segments.
-pub(super) const RETRANSMISSION_PERCENT: Metric = Metric {
-    name: "retransmission_percent",
-    title: "Retransmitted share",
-    unit: "%",
-    of: FLOWS,
-    definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left. A packet that is handed over and has not left its host counts when it leaves.",
-    source: RETRANSMITTED,
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Flows(|f| {
-        Value::from(f.retransmitted().and_then(|(retransmitted, sent)| percent(retransmitted, sent)))
-    }),
-};
+    RTT_MAX {
+        name: "rtt_max_ms",
+        title: "Largest round-trip time",
+        unit: "ms",
+        of: FLOW,
+        definition: "Largest of the flow's round-trip times, of segments that were not retransmitted.",
+        source: TAP,
+        reduction: Reduction::Flows(|f| f.extreme_rtt(|s| s.rtt_max, Span::max)),
+    }
 
-/// Retransmission timeouts.
-pub(super) const TIMEOUTS: Metric = Metric {
-    name: "timeouts",
-    title: "Timeouts",
-    unit: "",
-    of: FLOWS,
-    definition: "Number of times that the retransmission timer expired in the window, of flows whose transport reports it; undefined if none does.",
-    source: "RFC 6298, section 5; the transport's own count (live: tcp_info)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| f.growth(|flow| flow.timeouts)),
-};
+    CWND {
+        name: "cwnd_segments",
+        title: "Congestion window",
+        unit: "segments",
+        of: &[Level::Group, Level::Flow],
+        definition: "Mean over time of the sender's congestion window: each sample counts for the time since the sample before. Of a group, the mean over its flows.",
+        source: "the transport's own state (live: tcp_info)",
+        reduction: Reduction::Windows,
+    }
 
-/// Retransmitted segments that had arrived.
-pub(super) const SPURIOUS_RETRANSMISSIONS: Metric = Metric {
-    name: "spurious_retransmissions",
-    title: "Spurious retransmissions",
-    unit: "",
-    of: FLOWS,
-    definition: "Number of segments retransmitted though they had arrived, as the receiver reported by DSACK in the window, of flows whose transport is told of them; undefined if none is.",
-    source: "RFC 2883; the transport's own count (live: tcpi_dsack_dups)",
-    bound: None,
-    domain: Domain::NotNegative,
-    formula: Formula::Flows(|f| f.growth(|flow| flow.spurious)),
-};
+    RETRANSMISSIONS {
+        name: "retransmissions",
+        title: "Retransmissions",
+        unit: "segments",
+        of: FLOWS,
+        definition: "Retransmitted data segments or packets that left the sending host. 0 for transports that never retransmit data (UDP, CP-UDP, TFRC, RAP). Of a command, those of its TCP connections; undefined without any.",
+        source: RETRANSMITTED,
+        reduction: Reduction::Flows(|f| Value::from(f.retransmitted().map(|(retransmitted, _)| retransmitted))),
+        curve: Some(Reduction::Counts(|c| Value::Count(c.sum.retransmitted))),
+    }
 
-/// Share of packets that reached the receivers with CE.
-pub(super) const CE_RECEIVED: Metric = Metric {
-    name: "ce_received_percent",
-    title: "Marked on arrival",
-    unit: "%",
-    of: FLOWS,
-    definition: "Data packets that reached the receiving host with CE, over all data packets that reached it.",
-    source: "RFC 3168, section 5; counted by the host-edge tap",
-    bound: None,
-    domain: Domain::Percent,
-    formula: Formula::Flows(|f| {
-        Value::from(percent(f.sum(|s| s.received_ce), f.sum(|s| s.received_packets)))
-    }),
-};
+    RETRANSMISSION_PERCENT {
+        name: "retransmission_percent",
+        title: "Retransmitted share",
+        unit: "%",
+        of: FLOWS,
+        definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left. A packet that is handed over and has not left its host counts when it leaves.",
+        source: RETRANSMITTED,
+        domain: Domain::Percent,
+        reduction: Reduction::Flows(|f| {
+            Value::from(f.retransmitted().and_then(|(retransmitted, sent)| percent(retransmitted, sent)))
+        }),
+    }
+
+    REFUSALS {
+        name: "refusals",
+        title: "Refused by the card",
+        unit: "times",
+        of: FLOWS,
+        definition: "Number of times that the sending host's card had no room for data. The data stay unsent in the host and are not lost.",
+        source: "Linux net/ipv4/tcp_output.c (NET_XMIT_DROP), counted where the host hands packets to its card",
+        reduction: Reduction::Counts(|c| Value::Count(c.sum.refused)),
+    }
+
+    TIMEOUTS {
+        name: "timeouts",
+        title: "Timeouts",
+        unit: "",
+        of: FLOWS,
+        definition: "Number of times that the retransmission timer expired in the window, of flows whose transport reports it; undefined if none does.",
+        source: "RFC 6298, section 5; the transport's own count (live: tcp_info)",
+        reduction: Reduction::Flows(|f| f.growth(|flow| flow.timeouts)),
+    }
+
+    SPURIOUS_RETRANSMISSIONS {
+        name: "spurious_retransmissions",
+        title: "Spurious retransmissions",
+        unit: "",
+        of: FLOWS,
+        definition: "Number of segments retransmitted though they had arrived, as the receiver reported by DSACK in the window, of flows whose transport is told of them; undefined if none is.",
+        source: "RFC 2883; the transport's own count (live: tcpi_dsack_dups)",
+        reduction: Reduction::Flows(|f| f.growth(|flow| flow.spurious)),
+    }
+
+    CE_RECEIVED {
+        name: "ce_received_percent",
+        title: "Marked on arrival",
+        unit: "%",
+        of: FLOWS,
+        definition: "Data packets that reached the receiving host with CE, over all data packets that reached it.",
+        source: "RFC 3168, section 5; counted by the host-edge tap",
+        domain: Domain::Percent,
+        reduction: Reduction::Counts(|c| Value::from(percent(c.sum.received_ce, c.sum.received_packets))),
+    }
+}

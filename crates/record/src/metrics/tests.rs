@@ -359,8 +359,8 @@ fn a_flow_without_a_row_was_idle_in_that_period() {
     let [zero, none] =
         [&zeros, &absent].map(|records| View::within(&part, &info, records).flows[1].periods.clone());
     assert_eq!(none, zero, "the periods in which it read something begin where they did");
-    let asked = ["goodput_mbps", "throughput_mbps", "retransmissions", "rtt_ms", "cwnd_segments"];
-    let of = |set: SeriesSet<'_>, of: Subject| asked.map(|name| set.get(name, of));
+    let asked = [rate::GOODPUT, rate::THROUGHPUT, tcp::RETRANSMISSIONS, tcp::RTT, tcp::RTT_MEAN, tcp::CWND];
+    let of = |set: SeriesSet<'_>, of: Subject| asked.map(|metric| set.get(&metric, of));
     let views = [&zeros, &absent].map(|records| (View::after(info.warmup, &info, records), records));
     for flow in 0..3 {
         let [zero, none] = views
@@ -410,6 +410,7 @@ fn every_metric_has_a_unique_name_and_a_definition() {
     assert_eq!(names.len(), METRICS.len());
     for metric in METRICS {
         assert!(metric.definition.ends_with('.') && !metric.source.is_empty(), "{}", metric.name);
+        assert!(!metric.title.is_empty() && !metric.of.is_empty(), "{}", metric.name);
         let suffix = match metric.unit {
             "%" => "_percent",
             "ms" => "_ms",

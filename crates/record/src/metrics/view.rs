@@ -6,7 +6,7 @@
 //! with the stop, or with the arrival of its last data if that is later: data under way at the stop arrives after it.
 
 use super::SETTLING_TOLERANCE;
-use super::told::{FlowCounter, PointState, QueueState};
+use super::told::ToldStates;
 use super::value::mbps;
 use super::window::Window;
 use crate::info::{RunInfo, Sharing, WindowInfo};
@@ -34,8 +34,8 @@ pub struct View<'a> {
     pub(super) tolerance: f64,
     pub(crate) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
-    /// The recorded states of each station, by [`PointState`].
-    pub(super) points: Vec<[PointView; PointState::ALL.len()]>,
+    /// The recorded states of each station.
+    pub(super) stations: Vec<ToldStates>,
     /// RTTs of each group.
     pub(crate) rtts: Vec<Histogram>,
     /// For each group and each second, the number of RTTs, and their sum in nanoseconds.
@@ -72,17 +72,8 @@ pub(crate) struct LinkView {
     pub(super) capacities: Vec<(Time, f64)>,
     /// The end of its last sample period.
     last_sample: Time,
-    /// The queue's recorded states, by [`QueueState`], one value for each period.
-    pub(super) states: [Vec<f64>; QueueState::ALL.len()],
-}
-
-/// The values of a station's state of one name.
-#[derive(Debug, Clone, Default)]
-pub(super) struct PointView {
-    /// The last value at or before the window's begin.
-    pub(super) before: f64,
-    /// The values in the window, one for each sample period.
-    pub(super) within: Vec<f64>,
+    /// The queue's recorded states.
+    pub(super) states: ToldStates,
 }
 
 /// A flow in the window.
@@ -115,12 +106,8 @@ pub(super) struct FlowView {
     pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the congestion window, in segments.
     pub(super) cwnd: TimeMean,
-    /// The transport's estimates of the path's rate at the ends of the window's sample periods, in Mbit/s.
-    pub(super) estimates: Vec<(Time, f64)>,
-    /// Number of recorded plans of its error control, and the sum of their efficiencies.
-    pub(super) planned: (u64, f64),
-    /// For each [`FlowCounter`], its values at the window's begin and end; `None` if the transport does not record it.
-    pub(super) counters: [Option<(f64, f64)>; FlowCounter::ALL.len()],
+    /// The transport's recorded states.
+    pub(super) states: ToldStates,
     /// The transport's count of timeouts, and of spurious retransmissions.
     pub(super) timeouts: Total,
     pub(super) spurious: Total,
@@ -131,31 +118,14 @@ pub(super) struct FlowView {
 /// The messages of a flow whose fate became known in the window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MessageSums {
-    /// How long each request took.
-    pub(super) requests: Vec<Span>,
-    /// How long each answer to an echo request took, and the number of echo requests without an answer.
-    pub(super) echoes: Vec<Span>,
-    pub(super) unanswered: u64,
-    /// How long each frame of an ensemble took, and the time from its end to the begin of the next.
-    pub(super) parts: Vec<Span>,
-    pub(super) stalls: Vec<Span>,
-    /// For each ensemble whose last frame was this flow's: when it was whole, and how long after its first frame.
-    pub(super) ensembles: Vec<(Time, Span)>,
-    /// How long each whole frame took.
-    pub(super) delays: Vec<Span>,
-    /// Number of frames on time.
-    pub(super) on_time: u64,
-    /// Number of frames that never were whole.
-    pub(super) lost: u64,
+    /// How long those of each kind took that ended.
+    pub(super) took: [Vec<Span>; MessageKind::ALL.len()],
+    /// Number of those of each kind that met each fate.
+    pub(super) fates: [[u64; MessageFate::ALL.len()]; MessageKind::ALL.len()],
+    /// When each ensemble was whole whose last frame was this flow's.
+    pub(super) ensembles: Vec<Time>,
     /// For each second of the window with frames: its index, the number of frames on time, and that of all frames.
     pub(super) seconds: Vec<(usize, u64, u64)>,
-}
-
-impl MessageSums {
-    /// Number of all frames.
-    pub(super) fn frames(&self) -> u64 {
-        self.delays.len() as u64 + self.lost
-    }
 }
 
 impl FlowView {
@@ -166,21 +136,11 @@ impl FlowView {
         Some((last?.since(first?), at))
     }
 
-    /// Growth of a counter in the window; `None` if the transport does not record it.
-    pub(super) fn grown(&self, counter: FlowCounter) -> Option<f64> {
-        self.counters[counter as usize].map(|(from, to)| to - from)
-    }
-
     /// Data packets that were retransmitted in the window. `None` of a command in whose packets the taps saw no TCP: whatever
     /// transport it has does not tell.
     pub(super) fn retransmitted(&self) -> Option<u64> {
         let knows = self.reads || self.sum.rtt_count > 0 || self.sum.retransmitted > 0;
         knows.then_some(self.sum.retransmitted)
-    }
-
-    /// Whether its transport has recorded state that metrics use.
-    pub(super) fn has_told(&self) -> bool {
-        !self.estimates.is_empty() || self.planned.0 > 0 || self.counters.iter().any(Option::is_some)
     }
 }
 
@@ -271,7 +231,7 @@ impl<'a> View<'a> {
             tolerance: part.map_or(SETTLING_TOLERANCE, |part| part.tolerance),
             links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
-            points: vec![Default::default(); info.stations.len()],
+            stations: vec![ToldStates::default(); info.stations.len()],
             rtts: vec![Histogram::new(); info.groups.len()],
             rtt_seconds: vec![vec![Sum::default(); seconds.len()]; info.groups.len()],
             read_bytes: 0,
@@ -399,18 +359,10 @@ impl<'a> View<'a> {
         for message in records.messages.iter().filter(|message| self.window.holds(message.at)) {
             let Some(flow) = self.flows.get_mut(message.flow as usize) else { continue };
             let sums = flow.messages.get_or_insert_default();
-            match (message.kind, message.took) {
-                (MessageKind::Request, took) => sums.requests.extend(took),
-                (MessageKind::Frame, Some(took)) => {
-                    sums.delays.push(took);
-                    sums.on_time += u64::from(message.fate == MessageFate::Done);
-                }
-                (MessageKind::Frame, None) => sums.lost += 1,
-                (MessageKind::Echo, Some(took)) => sums.echoes.push(took),
-                (MessageKind::Echo, None) => sums.unanswered += 1,
-                (MessageKind::Part, took) => sums.parts.extend(took),
-                (MessageKind::Stall, took) => sums.stalls.extend(took),
-                (MessageKind::Ensemble, took) => sums.ensembles.extend(took.map(|took| (message.at, took))),
+            sums.took[message.kind as usize].extend(message.took);
+            sums.fates[message.kind as usize][message.fate as usize] += 1;
+            if message.kind == MessageKind::Ensemble {
+                sums.ensembles.push(message.at);
             }
             if message.kind == MessageKind::Frame {
                 let second = self.window.second(message.at);
@@ -418,7 +370,7 @@ impl<'a> View<'a> {
                     sums.seconds.push((second, 0, 0));
                 }
                 if let Some((_, on_time, frames)) = sums.seconds.last_mut() {
-                    *on_time += u64::from(message.took.is_some() && message.fate == MessageFate::Done);
+                    *on_time += u64::from(message.fate == MessageFate::Done);
                     *frames += 1;
                 }
             }

@@ -3,7 +3,7 @@
 use super::Values;
 use crate::metrics::{View, ratio};
 use crate::packed::PackedHistogram;
-use crate::types::FlowSample;
+use crate::taken::Statistic;
 use std::cell::Cell;
 use weir_base::{Histogram, Span, Time};
 
@@ -62,6 +62,11 @@ impl Grid {
         self.sample * self.step
     }
 
+    /// For each point, the time that its records cover.
+    pub(super) fn covered(&self) -> &[Span] {
+        &self.covered
+    }
+
     pub(super) fn count(&self) -> usize {
         self.covered.len()
     }
@@ -104,15 +109,16 @@ impl Grid {
         means.values()
     }
 
-    /// A statistic of the histograms in each point, in milliseconds; the histograms are in the order of their times. `of_one`
-    /// computes it from the only histogram of a point, `of_all` from the sum of several. Nearly all points have only one, which
-    /// need not be unpacked and merged.
+    /// A statistic of the histograms in each point, in milliseconds; the histograms are in the order of their times. Nearly all
+    /// points have only one histogram, which need not be unpacked and merged.
     pub(super) fn times<'r>(
         &self,
         histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
-        of_one: impl Fn(&PackedHistogram) -> Span,
-        of_all: impl Fn(&Histogram) -> Option<Span>,
+        statistic: Statistic,
     ) -> Values {
+        let share = statistic.share();
+        let of_one = |one: &PackedHistogram| share.map_or_else(|| one.mean(), |share| one.percentile(share));
+        let of_all = |all: &Histogram| share.map_or_else(|| all.mean(), |share| all.percentile(share));
         let mut values = vec![None; self.count()];
         let mut merged = Histogram::new();
         let counted = histograms.filter(|(_, histogram)| histogram.count() > 0);
@@ -132,22 +138,6 @@ impl Grid {
             }
         }
         values
-    }
-
-    /// Means of the histograms in each point, in milliseconds.
-    pub(super) fn means_of_times<'r>(
-        &self,
-        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
-    ) -> Values {
-        self.times(histograms, PackedHistogram::mean, Histogram::mean)
-    }
-
-    /// The 99th percentiles of the histograms in each point, in milliseconds.
-    pub(super) fn p99s_of_times<'r>(
-        &self,
-        histograms: impl Iterator<Item = (Time, &'r PackedHistogram)>,
-    ) -> Values {
-        self.times(histograms, |one| one.percentile(0.99), |all| all.percentile(0.99))
     }
 }
 
@@ -184,40 +174,4 @@ impl Means {
     pub(super) fn values(&self) -> Values {
         self.0.iter().map(|&(sum, count)| ratio(sum, count)).collect()
     }
-}
-
-/// Computes a value from the records of each point and the time that the point covers; `None` for a point without records.
-pub(super) fn values<T>(grid: &Grid, points: &Points<'_, T>, of: impl Fn(&T, Span) -> Option<f64>) -> Values {
-    points.iter().zip(&grid.covered).map(|(point, &covered)| of(point.as_deref()?, covered)).collect()
-}
-
-/// Counters of a group or a flow in one point; zeros in a point without records.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) read_bytes: u64,
-    pub(super) received_bytes: u64,
-    pub(super) retransmitted: u64,
-    pub(super) rtt_count: u64,
-    /// In nanoseconds.
-    pub(super) rtt_sum: u64,
-}
-
-impl Counts {
-    /// Adds those of a record.
-    pub(super) fn add(&mut self, sample: &FlowSample) {
-        self.read_bytes = self.read_bytes.saturating_add(sample.read_bytes);
-        self.received_bytes = self.received_bytes.saturating_add(sample.received_bytes);
-        self.retransmitted = self.retransmitted.saturating_add(sample.retransmitted);
-        self.rtt_count = self.rtt_count.saturating_add(sample.rtt_count);
-        self.rtt_sum = self.rtt_sum.saturating_add(sample.rtt_sum);
-    }
-}
-
-/// Computes a value from the counters in each point and the time that the point covers.
-pub(super) fn flow_values(
-    grid: &Grid,
-    points: &[Counts],
-    of: impl Fn(&Counts, Span) -> Option<f64>,
-) -> Values {
-    points.iter().zip(&grid.covered).map(|(counts, &covered)| of(counts, covered)).collect()
 }

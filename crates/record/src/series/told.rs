@@ -1,66 +1,60 @@
-//! Recorded states of each group's connections over time: their estimates of the path's rate, and the modes of the error
-//! control of streams with a deadline.
+//! Recorded states of each group's connections over time: their estimates of the path's rate, and the growth of their counters.
 
-use super::Values;
-use super::grid::{Grid, Means};
-use crate::metrics::told::{ESTIMATE, MODES};
-use crate::metrics::{View, ratio};
-use crate::records::Records;
-use crate::types::Component;
+use super::{SeriesSet, Values};
+use crate::metrics::{Metric, Reduction, ratio};
+use crate::types::{Component, StateSample};
+use std::sync::Arc;
 
-/// Recorded states of one group's connections.
-#[derive(Default)]
-pub(super) struct Told {
-    /// The estimated rate, a mean over the flows and samples of a point; `None` if the transport does not record it.
-    estimates: Option<Means>,
-    /// For each point, the number of groups of packets that began in each mode of the error control; empty if the transport does
-    /// not record it.
-    modes: Vec<[f64; MODES.len()]>,
-}
-
-impl Told {
-    /// Recorded states of each group's connections.
-    pub(super) fn of_groups(grid: &Grid, view: &View<'_>, records: &Records) -> Vec<Told> {
-        let info = view.info;
-        let mut told: Vec<Told> = info.groups.iter().map(|_| Told::default()).collect();
-        // Few transports record any.
-        let is_told = |name: &str| name == ESTIMATE || MODES.iter().any(|(groups, _)| *groups == name);
-        if !view.states.all.iter().any(|(_, name)| is_told(name)) {
-            return told;
-        }
-        let mut before = vec![[0.0; MODES.len()]; info.flows.len()];
-        for state in &records.states {
-            let Component::Controller(number) = state.of else { continue };
-            let Some(flow) = info.flows.get(number as usize) else { continue };
-            let Some(of) = told.get_mut(flow.group as usize) else { continue };
-            if *state.name == *ESTIMATE {
-                of.estimates.get_or_insert_with(|| grid.means()).add(grid.point(state.at), state.value);
+impl SeriesSet<'_> {
+    /// A metric of a group's recorded states: the mean over the flows and samples of a point, or the share of a counter's growth in
+    /// the point. `None` if it is no such metric, or if the transport does not record it.
+    pub(super) fn told(&self, metric: &Metric, reduction: Reduction, group: u32) -> Option<Values> {
+        match reduction {
+            Reduction::Estimates => {
+                let values = self.told_by(metric.states, group)?;
+                Some(self.grid.means_of(values.map(|(sample, ..)| (sample.at, sample.value))))
             }
-            if let Some(mode) = MODES.iter().position(|(groups, _)| **groups == *state.name) {
-                of.modes.resize(grid.count(), Default::default());
-                let last = std::mem::replace(&mut before[number as usize][mode], state.value);
-                if let Some(point) = of.modes.get_mut(grid.point(state.at)) {
-                    point[mode] += state.value - last;
+            Reduction::GrowthShare(place) => {
+                let mut points = vec![vec![0.0; metric.states.len()]; self.grid.count()];
+                let mut before = vec![0.0; self.view.states.all.len()];
+                for (sample, state, counter) in self.told_by(metric.states, group)? {
+                    let last = std::mem::replace(&mut before[state], sample.value);
+                    if let Some(point) = points.get_mut(self.grid.point(sample.at)) {
+                        point[counter] += sample.value - last;
+                    }
                 }
+                let share = |point: &Vec<f64>| ratio(100.0 * point.get(place)?, point.iter().sum());
+                Some(points.iter().map(share).collect())
             }
+            _ => None,
         }
-        told
     }
 
-    /// The values of the series of this name: the estimated rate, or the share of a mode in the groups of packets that began in
-    /// each point. `None` if the transport does not record it.
-    pub(super) fn values(&self, name: &str) -> Option<Values> {
-        if name == "capacity_estimate_mbps" {
-            return self.estimates.as_ref().map(Means::values);
-        }
-        let mode = MODES.iter().position(|(_, part)| *part == name)?;
-        let share = |point: &[f64; MODES.len()]| ratio(100.0 * point[mode], point.iter().sum());
-        (!self.modes.is_empty()).then(|| self.modes.iter().map(share).collect())
+    /// The samples of these states of a group's connections, each with the index of its state in the view, and with the place of
+    /// its name. `None` if there are none.
+    fn told_by(
+        &self,
+        names: &[&str],
+        group: u32,
+    ) -> Option<impl Iterator<Item = (&StateSample<Arc<str>>, usize, usize)>> {
+        let view = self.view;
+        let place = |(of, name): &(Component, Arc<str>)| {
+            let Component::Controller(flow) = of else { return None };
+            let own = view.info.flows.get(*flow as usize).is_some_and(|flow| flow.group == group);
+            names.iter().position(|known| own && **known == **name)
+        };
+        let wanted: Vec<Option<usize>> = view.states.all.iter().map(place).collect();
+        wanted.iter().any(Option::is_some).then(|| {
+            let samples = self.records.states.iter().zip(&view.states.of);
+            samples
+                .filter_map(move |(sample, state)| Some((sample, *state as usize, wanted[*state as usize]?)))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::metrics::connection;
     use crate::types::{Component, FlowSample, Recorder, StateSample};
     use crate::{FlowInfo, GroupInfo, Records, RunInfo, Subject, View, series};
     use weir_base::{Span, Time};
@@ -84,10 +78,10 @@ mod tests {
         }
         let view = View::after(info.warmup, &info, &records);
         let set = series(&view, &records, 600);
-        let of = |name| set.get(name, Subject::Group(1)).unwrap();
-        assert_eq!(of("pure_arq_percent"), [Some(100.0), Some(75.0), None]);
-        assert_eq!(of("fec_percent"), [Some(0.0), Some(25.0), None]);
-        assert_eq!(of("capacity_estimate_mbps"), [Some(8.0); 3]);
-        assert_eq!(set.get("fec_percent", Subject::Group(0)), None);
+        let of = |metric| set.get(metric, Subject::Group(1)).unwrap();
+        assert_eq!(of(&connection::PURE_ARQ), [Some(100.0), Some(75.0), None]);
+        assert_eq!(of(&connection::FEC), [Some(0.0), Some(25.0), None]);
+        assert_eq!(of(&connection::CAPACITY_ESTIMATE), [Some(8.0); 3]);
+        assert_eq!(set.get(&connection::FEC, Subject::Group(0)), None);
     }
 }

@@ -3,49 +3,28 @@
 use super::Values;
 use super::grid::Grid;
 use crate::info::RunInfo;
+use crate::metrics::Reduction;
 use crate::records::Records;
-use crate::types::{FlowEventKind, MessageFate, MessageKind};
+use crate::types::{FlowEventKind, Message, MessageKind};
 use weir_base::Time;
 
-/// The names of the series.
-const NAMES: [&str; 9] = [
-    "request_time_ms",
-    "frame_delay_ms",
-    "frames_on_time_percent",
-    "completion_time_s",
-    "echo_time_ms",
-    "echoes_lost_percent",
-    "ensemble_delay_ms",
-    "stall_time_ms",
-    "completion_asynchrony_ms",
-];
-
-/// Values of one group with their times, in the order of [`NAMES`]: requests, frames, frames on time (100 or 0), completions
-/// of flows with random arrivals, echoes, lost echoes (100 or 0), and for ensembles the delays of frames, stalls and completion asynchrony.
+/// What the flows of one group waited for.
 #[derive(Clone, Default)]
-pub(super) struct Waits([Vec<(Time, f64)>; NAMES.len()]);
+pub(super) struct Waits<'r> {
+    /// The messages of each kind.
+    messages: [Vec<&'r Message>; MessageKind::ALL.len()],
+    /// When flows with random arrivals completed, and how long they took, in seconds.
+    completions: Vec<(Time, f64)>,
+}
 
-impl Waits {
-    /// The values of each group.
-    pub(super) fn of_groups(info: &RunInfo, records: &Records) -> Vec<Waits> {
+impl<'r> Waits<'r> {
+    /// The waiting times of each group.
+    pub(super) fn of_groups(info: &RunInfo, records: &'r Records) -> Vec<Waits<'r>> {
         let group_of = |flow: u32| info.flows.get(flow as usize).map_or(0, |flow| flow.group as usize);
         let mut groups = vec![Waits::default(); info.groups.len()];
         for message in &records.messages {
-            let Some(Waits(of)) = groups.get_mut(group_of(message.flow)) else { continue };
-            let took = message.took.map(|took| (message.at, took.as_millis_f64()));
-            match message.kind {
-                MessageKind::Request => of[0].extend(took),
-                MessageKind::Frame => {
-                    of[1].extend(took);
-                    of[2].push((message.at, if message.fate == MessageFate::Done { 100.0 } else { 0.0 }));
-                }
-                MessageKind::Echo => {
-                    of[4].extend(took);
-                    of[5].push((message.at, if message.took.is_none() { 100.0 } else { 0.0 }));
-                }
-                MessageKind::Part => of[6].extend(took),
-                MessageKind::Stall => of[7].extend(took),
-                MessageKind::Ensemble => of[8].extend(took),
+            if let Some(group) = groups.get_mut(group_of(message.flow)) {
+                group.messages[message.kind as usize].push(message);
             }
         }
         let random_arrivals =
@@ -57,7 +36,7 @@ impl Waits {
                 FlowEventKind::Started => *start = event.at,
                 FlowEventKind::Completed => {
                     let took = event.at.since(*start).as_secs_f64();
-                    groups[group_of(event.flow)].0[3].push((event.at, took));
+                    groups[group_of(event.flow)].completions.push((event.at, took));
                 }
                 _ => {}
             }
@@ -65,9 +44,20 @@ impl Waits {
         groups
     }
 
-    /// The values of the series of this name, means over each point. `None` if there are no such values.
-    pub(super) fn values(&self, name: &str, grid: &Grid) -> Option<Values> {
-        let waited = &self.0[NAMES.iter().position(|known| *known == name)?];
-        (!waited.is_empty()).then(|| grid.means_of(waited.iter().copied()))
+    /// A metric of waiting times over time: means over each point. `None` if it is no such metric, or if there are no such values.
+    pub(super) fn values(&self, reduction: Reduction, grid: &Grid) -> Option<Values> {
+        let values: Vec<(Time, f64)> = match reduction {
+            Reduction::Completions => self.completions.clone(),
+            Reduction::Took(kind) => {
+                let took = self.messages[kind as usize].iter();
+                took.filter_map(|message| Some((message.at, message.took?.as_millis_f64()))).collect()
+            }
+            Reduction::Share(kind, fate) => {
+                let percent = |message: &Message| if message.fate == fate { 100.0 } else { 0.0 };
+                self.messages[kind as usize].iter().map(|message| (message.at, percent(message))).collect()
+            }
+            _ => return None,
+        };
+        (!values.is_empty()).then(|| grid.means_of(values.into_iter()))
     }
 }

@@ -395,16 +395,11 @@ fn over_cells(
             cells[0].info.links.iter().filter(|link| link.instrumented).map(|link| link.name.as_str());
         let names = listed(links.chain(cells[0].info.groups.iter().map(|group| &*group.name)));
         let of = wanted.of.as_ref().map_or(String::new(), |of| format!(" of `{of}`"));
-        let (kind, known) = match wanted.kind {
-            Kind::Cdf => (
-                "distribution",
-                "queue_delay_ms, rtt_ms, completion_time_s, request_time_ms and frame_delay_ms",
-            ),
-            _ => (
-                "series",
-                "goodput_mbps, rtt_ms, cwnd_segments, queue_delay_ms, link_throughput_mbps and others",
-            ),
+        let (kind, has): (&str, fn(&Metric) -> bool) = match wanted.kind {
+            Kind::Cdf => ("distribution", Metric::has_spread),
+            _ => ("series", Metric::has_curve),
         };
+        let known = listed(METRICS.iter().filter(|metric| has(metric)).map(|metric| metric.name));
         return Err(asked(
             format!("there is no {kind} of `{}`{of}", metric.name),
             format!("metrics with a {kind}: {known}; links and groups for --of: {names}"),
@@ -467,14 +462,14 @@ fn points(
 ) -> Option<Vec<(f64, f64)>> {
     let view = View::after(run.info.warmup, &run.info, records);
     if kind == Kind::Cdf {
-        let all = spreads(&view, records);
+        let all = spreads(&view);
         let spread = all.into_iter().find(|spread| spread.name == metric.name && spread.of == of)?;
         return Some(
             spread.values.into_iter().zip(SHARES).map(|(value, share)| (value, 100.0 * share)).collect(),
         );
     }
     let set = series(&view, records, POINTS);
-    let values = set.get(metric.name, of)?;
+    let values = set.get(metric, of)?;
     let time = |point: usize| set.period().as_secs_f64() * (point + 1) as f64;
     Some(values.iter().enumerate().map(|(i, value)| (time(i), value.unwrap_or(f64::NAN))).collect())
 }
