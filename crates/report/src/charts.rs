@@ -1,10 +1,11 @@
 //! The plots of a run's page: the series in each plot, their titles and their colours.
 
+mod drawn;
 mod names;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{Chart, FlowSeries, Ink, Line, RunSeries, Spread};
+pub use drawn::{Chart, Event, FlowSeries, Ink, Line, RunSeries, Spread};
 pub(crate) use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
 use weir_record::metrics::connection::{CAPACITY_ESTIMATE, CODED_ARQ, FEC, PURE_ARQ};

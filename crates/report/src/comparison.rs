@@ -1,13 +1,13 @@
 //! The page of `weir compare`: cells of one result, or of several, as the comparison of a lab shows them, with the verdicts
 //! below. Its folder is a report like any other: run pages, series and all metrics are beside it.
 
+use crate::charts::RunSeries;
 use crate::folder::Folder;
 use crate::growing::{Series, write_pages};
-use crate::model::Judged;
-use crate::model::Lab;
+use crate::lab::{Judged, Lab, Run};
 use crate::pages::Pages;
 use crate::trajectories::Trajectories;
-use crate::{ReportError, charts, columns, events, script, source};
+use crate::{ReportError, charts, columns, events, script};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
 use weir_record::{Param, Records, RunSummary, Summary, View};
@@ -46,7 +46,7 @@ pub fn write_comparison(
     let mut summaries: Vec<RunSummary> = vec![];
     for (number, side) in sides.iter().enumerate() {
         for (run, summary) in side.results.runs.iter().zip(&side.summary.runs) {
-            let mut numbers = source::numbers(summary, Some(run));
+            let mut numbers = Run::new(summary, run);
             // Both engines' runs of a cell share their index and their id, as in the result itself.
             let first = lab.runs.iter().find(|known| known.id == named(sides, number, &numbers.id));
             numbers.number = first.map_or(lab.runs.len(), |known| known.number);
@@ -64,7 +64,7 @@ pub fn write_comparison(
             let numbers = &lab.runs[begin + place];
             let view = View::after(run.info.warmup, &run.info, records);
             let own = charts::charts(&run.info, &view, records, lab.runs.len());
-            let own = crate::model::RunSeries { events: events::events(&run.file.run), ..own };
+            let own = RunSeries { events: events::events(&run.file.run), ..own };
             series.add(&out, numbers, script::series(numbers, &own, &colours))
         };
         side.results.each(|_| true, text)?;

@@ -1,6 +1,6 @@
 //! Changes within a run, which plots mark: the links' schedules and outages, and groups that start late or stop early.
 
-use crate::model::Event;
+use crate::charts::Event;
 use weir_base::Span;
 use weir_plan::{Change, Link, Run};
 

@@ -5,17 +5,17 @@
 //! `report/pages/K.js`; `report/run.html` shows the run that its address names. Writing ten thousand files would take longer
 //! than simulating the runs. A piece's series are written when all its runs have joined.
 
+use crate::charts::RunSeries;
 use crate::folder::Folder;
-use crate::model::PIECE;
-use crate::model::{Lab, RunNumbers, RunSeries};
+use crate::lab::{Lab, PIECE, Run, agreement};
 use crate::pages::{Pages, both_file, run_file};
 use crate::tables::ENGINES;
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script, source};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::Span;
 use weir_engine::{FinishedRun, Results, on_all_cores};
 use weir_record::{Records, RunSummary, Summary, View};
@@ -28,7 +28,7 @@ pub struct Growing {
     outline: Lab,
     colours: HashMap<String, usize>,
     out: Folder,
-    joined: Mutex<BTreeMap<Key, RunNumbers>>,
+    joined: Mutex<BTreeMap<Key, Run>>,
     series: Series,
 }
 
@@ -41,7 +41,7 @@ impl Growing {
         engines: usize,
     ) -> Growing {
         let runs: Vec<&weir_plan::Run> = runs.iter().map(Borrow::borrow).collect();
-        Growing::of(folder, source::outline(lab, &runs, engines), engines)
+        Growing::of(folder, Lab::outline(lab, &runs, engines), engines)
     }
 
     fn of(folder: &Path, outline: Lab, engines: usize) -> Growing {
@@ -52,11 +52,11 @@ impl Growing {
 
     /// Adds a run with its numbers only: the index shows it, and its plots are written at the end.
     pub fn join(&self, run: &FinishedRun, summary: &RunSummary) {
-        let numbers = source::numbers(summary, Some(run));
+        let numbers = Run::new(summary, run);
         let mut joined = self.joined();
         // Numbers that were read from disk may be older than those of a run that joined with its series.
         if !self.series.has(&numbers) {
-            joined.insert((numbers.engine.clone(), run.number), numbers);
+            joined.insert((numbers.engine().to_owned(), run.number), numbers);
         }
     }
 
@@ -68,12 +68,12 @@ impl Growing {
         view: &View<'_>,
         records: &Records,
     ) {
-        let numbers = source::numbers(summary, Some(run));
+        let numbers = Run::new(summary, run);
         let charts = series_of(run, view, records, self.outline.size());
         let text = script::series(&numbers, &charts, &self.colours);
         // A file that cannot be written now is tried again at the end, where an error is reported.
         let _ = self.series.add(&self.out, &numbers, text);
-        self.joined().insert((numbers.engine.clone(), run.number), numbers);
+        self.joined().insert((numbers.engine().to_owned(), run.number), numbers);
     }
 
     /// Number of runs that have joined.
@@ -81,7 +81,7 @@ impl Growing {
         self.joined().len()
     }
 
-    fn joined(&self) -> MutexGuard<'_, BTreeMap<Key, RunNumbers>> {
+    fn joined(&self) -> MutexGuard<'_, BTreeMap<Key, Run>> {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,7 +90,7 @@ impl Growing {
     /// # Errors
     /// A file that cannot be written.
     pub fn refresh(&self) -> Result<(), ReportError> {
-        let mut runs: Vec<RunNumbers> = self.joined().values().cloned().collect();
+        let mut runs: Vec<Run> = self.joined().values().cloned().collect();
         // Runs of both engines are side by side, as at the end.
         runs.sort_by_key(|run| run.number);
         let lab = Lab { runs, growing: true, ..self.outline.clone() };
@@ -115,9 +115,9 @@ impl Growing {
         for (summary, run) in summary.runs.iter().zip(&results.runs) {
             let known = joined.remove(&(summary.engine.clone(), run.number));
             let known = known.filter(|numbers| self.series.has(numbers));
-            let mut numbers = known.unwrap_or_else(|| source::numbers(summary, Some(run)));
+            let mut numbers = known.unwrap_or_else(|| Run::new(summary, run));
             if let Some(warmup) = warmup {
-                numbers.warmup_s = warmup.as_secs_f64();
+                Arc::make_mut(&mut numbers.summary).warmup_s = warmup.as_secs_f64();
             }
             numbers.params = summary.params.iter().map(|param| param.value.clone()).collect();
             runs.push(numbers);
@@ -127,7 +127,7 @@ impl Growing {
         let lab = Lab {
             levels: levels.unwrap_or_default(),
             runs,
-            agreement: source::agreement(summary),
+            agreement: agreement(summary),
             has_columns: true,
             scatters: scatter::scatters(&results.lab, summary),
             ..self.outline
@@ -184,8 +184,8 @@ pub(crate) fn write_pages(out: &Folder, lab: &Lab, series: &Series) -> Result<()
 }
 
 /// The simulated runs that have a live run of the same cell and repeat, with it.
-fn twins<'a>(pages: &Pages<'a>) -> Vec<(&'a RunNumbers, &'a RunNumbers)> {
-    let simulated = pages.lab.runs.iter().filter(|run| run.engine == "sim");
+fn twins<'a>(pages: &Pages<'a>) -> Vec<(&'a Run, &'a Run)> {
+    let simulated = pages.lab.runs.iter().filter(|run| run.engine() == "sim");
     simulated.filter_map(|run| Some((run, pages.twin(run)?))).collect()
 }
 
@@ -200,8 +200,8 @@ fn pieces(out: &Folder, pages: &Pages<'_>, series: &Series) -> Result<(), Report
         let mut text = Vec::new();
         for &place in places {
             let run = &pages.lab.runs[place];
-            pages.run(place).push_script(&format!("{}/{}", run.engine, run.id), &mut text);
-            if let Some(twin) = pages.twin(run).filter(|_| run.engine == "sim") {
+            pages.run(place).push_script(&format!("{}/{}", run.engine(), run.id), &mut text);
+            if let Some(twin) = pages.twin(run).filter(|_| run.engine() == "sim") {
                 pages.both(run, twin).push_script(&format!("both/{}", run.id), &mut text);
             }
         }
@@ -241,7 +241,7 @@ impl Series {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, out: &Folder, run: &RunNumbers, text: Vec<u8>) -> Result<(), ReportError> {
+    pub(crate) fn add(&self, out: &Folder, run: &Run, text: Vec<u8>) -> Result<(), ReportError> {
         let mut kept = text;
         if !self.in_pieces {
             out.write(&run_file(run, "js"), &kept)?;
@@ -250,14 +250,14 @@ impl Series {
         let piece = run.number / PIECE;
         let there = {
             let mut texts = self.texts();
-            texts.insert((run.number, run.engine.clone()), kept);
+            texts.insert((run.number, run.engine().to_owned()), kept);
             texts.range(members(piece)).count()
         };
         if self.in_pieces && there == self.whole { self.write(out, piece) } else { Ok(()) }
     }
 
-    fn has(&self, run: &RunNumbers) -> bool {
-        self.texts().contains_key(&(run.number, run.engine.clone()))
+    fn has(&self, run: &Run) -> bool {
+        self.texts().contains_key(&(run.number, run.engine().to_owned()))
     }
 
     /// Writes the scripts of a piece's runs, if they are not in its file yet.

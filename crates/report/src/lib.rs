@@ -1,8 +1,8 @@
 //! The report: a self-contained folder of HTML that opens from disk, and the tables that `weir run` and `weir compare`
-//! end with. Every number comes from [`model::Lab`] and [`model::RunSeries`], which are computed from records and
+//! end with. Every number comes from [`lab::Lab`] and [`charts::RunSeries`], which are computed from records and
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
-mod charts;
+pub mod charts;
 mod columns;
 mod compact;
 mod comparison;
@@ -12,7 +12,7 @@ pub mod fit;
 mod folder;
 mod growing;
 pub mod html;
-pub mod model;
+pub mod lab;
 mod network;
 pub mod number;
 mod pages;
@@ -20,7 +20,6 @@ pub mod plot;
 mod scatter;
 mod script;
 pub mod sentence;
-mod source;
 mod table;
 mod tables;
 mod tiles;
@@ -33,13 +32,14 @@ mod windows;
 pub use comparison::{Side, write_comparison};
 pub use folder::Folder;
 pub use growing::{Growing, write_assets};
-pub use model::Judged;
+pub use lab::Judged;
 pub use table::{compare_table, table};
 pub use tables::class_name;
 pub use trajectories::{Chosen, Trajectories};
 
+use charts::RunSeries;
 use growing::Series;
-use model::{Lab, RunNumbers, RunSeries};
+use lab::{Lab, Run};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use weir_base::Span;
@@ -109,7 +109,7 @@ pub fn write(results: &Results, summary: &Summary, warmup: Option<Span>) -> Resu
 pub fn write_pages(
     folder: &Path,
     lab: &Lab,
-    mut series: impl FnMut(&RunNumbers) -> Result<RunSeries, ReportError>,
+    mut series: impl FnMut(&Run) -> Result<RunSeries, ReportError>,
 ) -> Result<(), ReportError> {
     let (out, scripts) = (Folder::new(folder), Series::of(lab, lab.engines().len()));
     let colours = lab.group_names().into_iter().map(String::from).zip(0..).collect();

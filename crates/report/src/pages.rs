@@ -4,8 +4,7 @@
 mod run;
 
 use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
-use crate::model::{Judged, PIECE};
-use crate::model::{Lab, LinkNumbers, RunNumbers};
+use crate::lab::{Judged, Lab, PIECE, Run};
 use crate::scatter;
 use crate::script::push_json;
 use crate::sentence::{self, engine_name, spelled};
@@ -19,7 +18,6 @@ use crate::verdict::{by_cell, signed};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Write;
-use weir_record::Distribution;
 use weir_record::compare::Comparison;
 
 /// Largest number of runs that the index lists for readers without scripts.
@@ -51,8 +49,8 @@ pub(crate) struct Leaf {
 }
 
 /// Path of a run's page or series, from the result folder; `ending` is the extension.
-pub(crate) fn run_file(run: &RunNumbers, ending: &str) -> String {
-    format!("report/{}/{}.{ending}", run.engine, run.id)
+pub(crate) fn run_file(run: &Run, ending: &str) -> String {
+    format!("report/{}/{}.{ending}", run.engine(), run.id)
 }
 
 /// Path of the page that shows both engines' runs, from the result folder.
@@ -70,26 +68,26 @@ impl<'a> Pages<'a> {
                 .runs
                 .iter()
                 .enumerate()
-                .map(|(i, run)| ((run.id.as_str(), run.engine.as_str()), i))
+                .map(|(i, run)| ((run.id.as_str(), run.engine()), i))
                 .collect(),
             engines: lab.engines(),
-            repeats: lab.runs.iter().any(|run| run.repeat > 1),
+            repeats: lab.runs.iter().any(|run| run.summary.repeat > 1),
         }
     }
 
     /// The run of the same cell and repeat on the other engine, if there is one.
-    pub(crate) fn twin(&self, run: &RunNumbers) -> Option<&'a RunNumbers> {
-        let other = self.engines.iter().find(|engine| **engine != run.engine)?;
+    pub(crate) fn twin(&self, run: &Run) -> Option<&'a Run> {
+        let other = self.engines.iter().find(|engine| **engine != run.engine())?;
         self.places.get(&(run.id.as_str(), *other)).map(|&place| &self.lab.runs[place])
     }
 
     /// The link to a run's page from another run's.
-    fn to_run(&self, run: &RunNumbers) -> String {
-        self.to(run, &run.engine)
+    fn to_run(&self, run: &Run) -> String {
+        self.to(run, run.engine())
     }
 
     /// The link from another run's page to a run's page of this kind (an engine, or `both`).
-    fn to(&self, run: &RunNumbers, kind: &str) -> String {
+    fn to(&self, run: &Run, kind: &str) -> String {
         let (kind, id) = (link(kind), link(&run.id));
         match self.lab.is_large() {
             true => format!("run.html#{}/{kind}/{id}", run.number / PIECE),
@@ -217,17 +215,17 @@ impl<'a> Pages<'a> {
     /// A run's page: `report/<engine>/<id>.html`, or in a piece.
     pub(crate) fn run(&self, place: usize) -> Leaf {
         let run = &self.lab.runs[place];
-        let mut body = notices(&run.invalid, &run.warnings);
+        let mut body = notices(&run.summary.invalid, &run.warnings);
         body += &tiles(run);
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
         body += &self.shares_table(run);
-        body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(&group.name), &group.name)));
+        body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(group), group)));
         body += &links_table(run);
         body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));
         body += &stations_table(run);
         body += "</section>\n<section id=\"plots\" data-runs=\"";
-        body += &escape(&format!("{}/{}", run.engine, run.id));
+        body += &escape(&format!("{}/{}", run.engine(), run.id));
         body += "\" aria-label=\"Plots over time\"></section>\n<section id=\"flows\" aria-label=\"Flows\">";
         body += &self.flows_table(run);
         body += "</section>\n";
@@ -238,8 +236,8 @@ impl<'a> Pages<'a> {
             eyebrow: format!(
                 "{} <span class=\"engine {1}\">{2}</span>",
                 self.eyebrow(run),
-                escape(&run.engine),
-                escape(engine_name(&run.engine))
+                escape(run.engine()),
+                escape(engine_name(run.engine()))
             ),
             sentence: sentence::run(run),
             body,
@@ -247,13 +245,13 @@ impl<'a> Pages<'a> {
     }
 
     /// The page that shows both engines' runs: `report/both/<id>.html`, or in a piece.
-    pub(crate) fn both(&self, first: &RunNumbers, second: &RunNumbers) -> Leaf {
+    pub(crate) fn both(&self, first: &Run, second: &Run) -> Leaf {
         let lab = self.lab;
         let mut body = String::new();
         for run in [first, second] {
-            body += &notices(&run.invalid, &run.warnings).replace(
+            body += &notices(&run.summary.invalid, &run.warnings).replace(
                 "This run is invalid",
-                &format!("The run on {} is invalid", escape(engine_name(&run.engine))),
+                &format!("The run on {} is invalid", escape(engine_name(run.engine()))),
             );
         }
         let rows: Vec<&Comparison> = match &lab.agreement {
@@ -272,13 +270,13 @@ impl<'a> Pages<'a> {
             body,
             "</section>\n<section id=\"plots\" data-runs=\"{}\" data-labels=\"{}\" \
              aria-label=\"Plots over time, both engines\"></section>\n<section id=\"flows\" aria-label=\"Flows\"></section>",
-            escape(&format!("{}/{} {}/{}", first.engine, first.id, second.engine, second.id)),
-            escape(&format!("{},{}", engine_name(&first.engine), engine_name(&second.engine))),
+            escape(&format!("{}/{} {}/{}", first.engine(), first.id, second.engine(), second.id)),
+            escape(&format!("{},{}", engine_name(first.engine()), engine_name(second.engine()))),
         );
         let pages: String = [first, second]
             .iter()
             .map(|run| {
-                let name = escape(engine_name(&run.engine));
+                let name = escape(engine_name(run.engine()));
                 format!("<a href=\"{}\">Only {name}</a>", self.to_run(run))
             })
             .collect();
@@ -288,8 +286,8 @@ impl<'a> Pages<'a> {
             eyebrow: format!(
                 "{} <span class=\"engine sim\">{}</span><span class=\"engine live\">{}</span>",
                 self.eyebrow(first),
-                escape(engine_name(&first.engine)),
-                escape(engine_name(&second.engine))
+                escape(engine_name(first.engine())),
+                escape(engine_name(second.engine()))
             ),
             sentence: sentence::both(first, second),
             body,
@@ -297,7 +295,7 @@ impl<'a> Pages<'a> {
     }
 
     /// A page as a file of its own; `runs` are the runs whose series it shows.
-    pub(crate) fn framed(&self, leaf: Leaf, runs: &[&RunNumbers]) -> String {
+    pub(crate) fn framed(&self, leaf: Leaf, runs: &[&Run]) -> String {
         Page {
             title: leaf.title,
             root: "../../",
@@ -334,10 +332,10 @@ impl<'a> Pages<'a> {
     /// Links to the runs before and after, and to the run on the other engine.
     fn neighbours(&self, place: usize) -> String {
         let run = &self.lab.runs[place];
-        let same = |other: &&RunNumbers| other.engine == run.engine;
+        let same = |other: &&Run| other.engine() == run.engine();
         let before = self.lab.runs[..place].iter().rev().find(same);
         let after = self.lab.runs[place + 1..].iter().find(same);
-        let to = |text: &str, other: Option<&RunNumbers>| {
+        let to = |text: &str, other: Option<&Run>| {
             other.map_or(String::new(), |other| {
                 format!("<a href=\"{}\">{text}: {}</a>", self.to_run(other), escape(&self.name_of(other)))
             })
@@ -348,7 +346,7 @@ impl<'a> Pages<'a> {
             to("Next", after)
         );
         if let Some(twin) = self.twin(run) {
-            let engine = escape(engine_name(&twin.engine));
+            let engine = escape(engine_name(twin.engine()));
             let _ = write!(html, "<a href=\"{}\">The same run on {engine}</a>", self.to_run(twin));
             let _ = write!(html, "<a href=\"{}\">Both engines over each other</a>", self.to(run, "both"));
         }
@@ -356,16 +354,16 @@ impl<'a> Pages<'a> {
     }
 
     /// A run's name: its choices, and its repeat if there are several.
-    fn name_of(&self, run: &RunNumbers) -> String {
+    fn name_of(&self, run: &Run) -> String {
         let mut parts: Vec<String> = run.params.clone();
         if self.repeats {
-            parts.push(format!("repeat {}", run.repeat));
+            parts.push(format!("repeat {}", run.summary.repeat));
         }
         if parts.is_empty() { run.id.clone() } else { parts.join(" · ") }
     }
 
     /// A run's choices on each level, and its repeat if there are several, as HTML.
-    fn eyebrow(&self, run: &RunNumbers) -> String {
+    fn eyebrow(&self, run: &Run) -> String {
         let mut html = String::new();
         for (level, value) in self.lab.levels.iter().zip(&run.params) {
             let _ = write!(
@@ -379,7 +377,7 @@ impl<'a> Pages<'a> {
             let _ = write!(
                 html,
                 "<span class=\"chip\"><span class=\"quiet\">repeat</span> {}</span>",
-                run.repeat
+                run.summary.repeat
             );
         }
         html
@@ -418,7 +416,7 @@ fn comparison_scripts() -> Vec<String> {
     scripts
 }
 
-fn run_scripts(runs: &[&RunNumbers]) -> Vec<String> {
+fn run_scripts(runs: &[&Run]) -> Vec<String> {
     let own = ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js"];
     let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
     scripts.extend(runs.iter().map(|run| run_file(run, "js")));

@@ -5,7 +5,7 @@
 
 use crate::compact::compact;
 use crate::html::{GROUP_COLOURS, escape};
-use crate::model::{Panel, Scatter};
+use crate::lab::{Panel, Scatter};
 use std::fmt::Write;
 use weir_base::Random;
 use weir_plan::{Axis, Lab};

@@ -1,18 +1,24 @@
 //! The data of the pages' scripts: the lab's table for the index and the comparison, and each run's series. Pages open from
 //! disk, where a browser lets no script fetch a file: the data files are therefore scripts themselves, `weir.lab({...})`.
 
+use crate::charts::{Chart, Ink, RunSeries};
 use crate::compact::{push_compact, push_line};
-use crate::model::PIECE;
-use crate::model::{
-    Chart, GroupNumbers, Ink, Lab, LinkNumbers, PacketNumbers, RunNumbers, RunSeries, WaitNumbers,
-};
+use crate::lab::{Group, Lab, Link, PIECE, Run};
 use crate::number::rounded;
 use crate::sentence;
+use crate::waits::{self, Wait};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::HashMap;
-use weir_base::{CODEPOINTS, Ecn};
-use weir_record::Distribution;
+use weir_base::CODEPOINTS;
+use weir_record::metrics::aqm::{AQM_DROP, AQM_MARK};
+use weir_record::metrics::completion::COMPLETION_TIME;
+use weir_record::metrics::queue::{
+    ARRIVED, DROP_PROBABILITY, LINK_CAPACITY, MARK_PROBABILITY, QUEUE_DELAY, UTILISATION,
+};
+use weir_record::metrics::rate::{GOODPUT, JAIN, RATE_RATIO, WINDOW_RATIO};
+use weir_record::metrics::tcp::{CWND, RETRANSMISSION_PERCENT, RTT, RTT_BASE};
+use weir_record::{ClassSummary, Distribution, Metric, Metrics};
 
 /// `report/lab.js`: one object with every run's numbers, with short names.
 pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
@@ -38,9 +44,9 @@ pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
 
 fn link_names(lab: &Lab) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for link in lab.runs.iter().flat_map(|run| &run.links) {
-        if !names.contains(&link.name.as_str()) {
-            names.push(&link.name);
+    for link in lab.runs.iter().flat_map(Run::links) {
+        if !names.contains(&link.name()) {
+            names.push(link.name());
         }
     }
     names
@@ -87,7 +93,7 @@ struct Row<'a> {
     /// Links.
     l: Vec<LinkRow>,
     /// Groups.
-    g: Vec<GroupRow<'a>>,
+    g: Vec<GroupRow>,
     /// Jain's index.
     j: Option<f64>,
     /// Rate ratio.
@@ -118,7 +124,7 @@ type ClassRow = (usize, Option<f64>, Option<f64>, Option<f64>, Option<Digits>);
 
 /// A group's index, goodput, RTT, retransmissions in percent, completion time, window, base RTT, share, link, and waiting
 /// times.
-type GroupRow<'a> = (
+type GroupRow = (
     usize,
     Option<f64>,
     Option<Digits>,
@@ -128,93 +134,95 @@ type GroupRow<'a> = (
     Option<f64>,
     Option<f64>,
     Option<usize>,
-    Vec<WaitRow<'a>>,
+    Vec<WaitRow>,
 );
 
 /// Waiting times of a group: kind, unit, times, number per second, on time and lost in percent.
-type WaitRow<'a> = (&'a str, &'a str, Option<Digits>, Option<f64>, Option<f64>, Option<f64>);
+type WaitRow = (&'static str, &'static str, Option<Digits>, Option<f64>, Option<f64>, Option<f64>);
 
 /// A distribution: mean and percentiles 1, 25, 50, 75 and 99.
 type Digits = [f64; 6];
 
 fn one_run<'a>(
-    run: &'a RunNumbers,
+    run: &'a Run,
     groups: &[&str],
     engines: &[&str],
     links: &[&str],
     values: &[Vec<&str>],
 ) -> Row<'a> {
-    let sent = |link: &&LinkNumbers| {
-        link.packets.arrived > 0 || link.packets.utilisation_percent.is_some_and(|used| used > 0.0)
+    let sent = |link: &Link<'_>| {
+        link.queue.metrics.count(&ARRIVED) > Some(0)
+            || link.number(&UTILISATION).is_some_and(|used| used > 0.0)
     };
-    let link = |link: &'a LinkNumbers| one_link(link, place(links, link.name.as_str()));
-    let group = |group: &'a GroupNumbers| {
+    let group = |group: Group<'_>| {
+        let of = &group.summary.metrics;
         (
-            place(groups, &group.name),
-            digits(group.goodput_mbps),
-            distribution(group.rtt_ms),
-            digits(group.retransmitted_percent),
-            digits(group.completion_s),
-            digits(group.window_segments),
-            digits(group.base_rtt_ms),
+            place(groups, &group.summary.name),
+            number(of, &GOODPUT),
+            distribution(of, &RTT),
+            number(of, &RETRANSMISSION_PERCENT),
+            number(of, &COMPLETION_TIME),
+            number(of, &CWND),
+            number(of, &RTT_BASE),
             digits(group.share_percent),
-            group.link.as_ref().map(|link| place(links, link.as_str())),
-            group.waits.iter().map(wait).collect(),
+            group.link.map(|link| place(links, link)),
+            waits::of(&group).iter().map(wait).collect(),
         )
     };
     Row {
         id: &run.id,
         k: run.number,
-        e: place(engines, run.engine.as_str()),
+        e: place(engines, run.engine()),
         p: values.iter().zip(&run.params).map(|(known, value)| place(known, value.as_str())).collect(),
-        n: run.repeat,
+        n: run.summary.repeat,
         s: sentence::run(run),
-        x: u8::from(!run.invalid.is_empty()),
+        x: u8::from(!run.is_sound()),
         w: &run.warnings,
-        b: run.bottleneck().map(|link| place(links, link.name.as_str())),
-        l: run.links.iter().filter(sent).map(link).collect(),
-        g: run.groups.iter().map(group).collect(),
-        j: digits(run.jain),
-        rr: digits(run.rate_ratio),
-        wr: digits(run.window_ratio),
+        b: run.bottleneck().map(|link| place(links, link.name())),
+        l: run.links().filter(sent).map(|link| one_link(&link, place(links, link.name()))).collect(),
+        g: run.groups().map(group).collect(),
+        j: number(&run.summary.metrics, &JAIN),
+        rr: digits(run.of_pair(&RATE_RATIO)),
+        wr: digits(run.of_pair(&WINDOW_RATIO)),
     }
 }
 
-fn wait(wait: &WaitNumbers) -> WaitRow<'_> {
+fn wait(wait: &Wait) -> WaitRow {
     (
-        &wait.what,
-        &wait.unit,
-        distribution(wait.times),
+        wait.what,
+        wait.unit,
+        wait.times.map(six_digits),
         digits(wait.per_second),
         digits(wait.on_time_percent),
         digits(wait.lost_percent),
     )
 }
 
-fn one_link(link: &LinkNumbers, place: usize) -> LinkRow {
-    let all = &link.packets;
+fn one_link(link: &Link<'_>, place: usize) -> LinkRow {
+    let all = &link.queue.metrics;
     LinkRow {
         i: place,
-        t: u8::from(!link.carries.is_empty()),
-        q: sentence::spelled(&link.queue),
-        r: digits(link.rate_mbps),
-        cap: digits(link.capacity_mbps),
-        u: digits(all.utilisation_percent),
-        d: distribution(all.delay_ms),
-        dp: digits(all.dropped_percent),
-        mp: digits(all.marked_percent),
-        a: link.probabilities.map(distribution),
-        c: link.classes.iter().map(one_class).collect(),
+        t: u8::from(!link.queue.carries.is_empty()),
+        q: sentence::spelled(&link.queue.queue),
+        r: digits(link.plan.rate_mbps),
+        cap: number(all, &LINK_CAPACITY),
+        u: number(all, &UTILISATION),
+        d: distribution(all, &QUEUE_DELAY),
+        dp: number(all, &DROP_PROBABILITY),
+        mp: number(all, &MARK_PROBABILITY),
+        a: [distribution(all, &AQM_DROP), distribution(all, &AQM_MARK)],
+        c: link.queue.classes.iter().map(one_class).collect(),
     }
 }
 
-fn one_class((class, packets): &(Ecn, PacketNumbers)) -> ClassRow {
+fn one_class(class: &ClassSummary) -> ClassRow {
+    let of = &class.metrics;
     (
-        CODEPOINTS.iter().position(|known| known == class).unwrap_or(0),
-        digits(packets.utilisation_percent),
-        digits(packets.dropped_percent),
-        digits(packets.marked_percent),
-        distribution(packets.delay_ms),
+        CODEPOINTS.iter().position(|known| *known == class.class).unwrap_or(0),
+        number(of, &UTILISATION),
+        number(of, &DROP_PROBABILITY),
+        number(of, &MARK_PROBABILITY),
+        distribution(of, &QUEUE_DELAY),
     )
 }
 
@@ -223,21 +231,29 @@ fn digits(value: Option<f64>) -> Option<f64> {
     value.map(|value| rounded(value, 6))
 }
 
-fn distribution(of: Option<Distribution>) -> Option<Digits> {
-    of.map(|d| [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6)))
+fn number(of: &Metrics, metric: &Metric) -> Option<f64> {
+    digits(of.number(metric))
+}
+
+fn distribution(of: &Metrics, metric: &Metric) -> Option<Digits> {
+    of.distribution(metric).map(six_digits)
+}
+
+fn six_digits(d: Distribution) -> Digits {
+    [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6))
 }
 
 /// `report/<engine>/<id>.js`: the series of one run.
-pub(crate) fn series(run: &RunNumbers, series: &RunSeries, colours: &HashMap<String, usize>) -> Vec<u8> {
+pub(crate) fn series(run: &Run, series: &RunSeries, colours: &HashMap<String, usize>) -> Vec<u8> {
     let mut script = Vec::with_capacity(length(series));
     let events: Vec<(f64, &str)> =
         series.events.iter().map(|event| (event.at_s, event.what.as_str())).collect();
     push(&mut script, b"weir.run(");
-    push_json(&format!("{}/{}", run.engine, run.id), &mut script);
+    push_json(&format!("{}/{}", run.engine(), run.id), &mut script);
     push(&mut script, b",{");
     push_grid(series.period_s, series.count, &mut script);
     push(&mut script, b",\"w\":");
-    push_compact(Some(run.warmup_s), &mut script);
+    push_compact(Some(run.summary.warmup_s), &mut script);
     push(&mut script, b",\"ev\":");
     push_json(&events, &mut script);
     push(&mut script, b",\"sh\":[");
@@ -298,7 +314,7 @@ fn push_values(values: &[f64], script: &mut Vec<u8>) {
     }
 }
 
-fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
+fn push_chart(chart: &Chart, run: &Run, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
     push(script, b"\n{\"k\":");
     push_json(&chart.key, script);
     push(script, b",\"t\":");
@@ -336,10 +352,11 @@ fn push_chart(chart: &Chart, run: &RunNumbers, colours: &HashMap<String, usize>,
 }
 
 /// Appends the begin of a line or a distribution: its name, and the class of its colour in the style sheet.
-fn push_name(name: &str, ink: Ink, run: &RunNumbers, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
+fn push_name(name: &str, ink: Ink, run: &Run, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
     let (kind, number) = match ink {
         Ink::Group(index) => {
-            let colour = run.groups.get(index).and_then(|group| colours.get(&*group.name)).unwrap_or(&0);
+            let colour =
+                run.summary.groups.get(index).and_then(|group| colours.get(&*group.name)).unwrap_or(&0);
             (b'g', colour % crate::html::GROUP_COLOURS)
         }
         Ink::Class(bits) => (b'c', bits % 4),

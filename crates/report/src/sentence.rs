@@ -4,10 +4,12 @@
 
 mod links;
 
-use crate::model::{GroupNumbers, Lab, RunNumbers};
+use crate::lab::{Group, Lab, Run};
 use crate::number::rough_with;
 use crate::verdict;
+use weir_record::GroupSummary;
 use weir_record::compare::{Comparison, Verdict};
+use weir_record::metrics::queue::QUEUE_DELAY;
 
 /// Two shares whose ratio is at most this are "even".
 const EVEN: f64 = 1.1;
@@ -39,15 +41,15 @@ fn at_engine(engine: &str) -> String {
 }
 
 /// The sentence of a run.
-pub fn run(run: &RunNumbers) -> String {
+pub fn run(run: &Run) -> String {
     format!("{}{}", invalid(run), capital(&run_plainly(run)))
 }
 
 /// The sentence of a run, without the words that it is invalid.
-fn run_plainly(run: &RunNumbers) -> String {
+fn run_plainly(run: &Run) -> String {
     let mut clauses = links::queue_clauses(run);
     clauses.extend(links::shares(run));
-    clauses.extend(crate::waits::clauses(&run.groups));
+    clauses.extend(crate::waits::clauses(run));
     clauses.extend(links::unused(run));
     if clauses.is_empty() {
         return "nothing was measured in this run.".into();
@@ -55,8 +57,8 @@ fn run_plainly(run: &RunNumbers) -> String {
     format!("{}.", clauses.join("; "))
 }
 
-fn invalid(run: &RunNumbers) -> String {
-    match run.invalid.as_slice() {
+fn invalid(run: &Run) -> String {
+    match run.summary.invalid.as_slice() {
         [] => String::new(),
         [reason] => {
             format!("Invalid, so its numbers are not reliable ({}): ", reason.trim_end_matches('.'))
@@ -66,12 +68,12 @@ fn invalid(run: &RunNumbers) -> String {
 }
 
 /// The names of groups in a sentence: their controllers if no other group has the same, otherwise their own names.
-fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
-    let alone = |group: &GroupNumbers| {
-        group.controller.is_some()
-            && groups.iter().filter(|other| other.controller == group.controller).count() == 1
+fn actors(groups: &[Group<'_>]) -> Vec<String> {
+    let same = |a: &GroupSummary, b: &GroupSummary| a.controller == b.controller;
+    let alone = |group: &GroupSummary| {
+        group.controller.is_some() && groups.iter().filter(|other| same(other.summary, group)).count() == 1
     };
-    let one = |group: &&GroupNumbers| match &group.controller {
+    let one = |group: &GroupSummary| match &group.controller {
         Some(controller) if alone(group) => match group.flows {
             0 | 1 => spelled(controller),
             flows => format!("{} ({flows} flows)", spelled(controller)),
@@ -79,7 +81,7 @@ fn actors(groups: &[&GroupNumbers]) -> Vec<String> {
         Some(controller) => format!("{} ({})", group.name, spelled(controller)),
         None => group.name.to_string(),
     };
-    groups.iter().map(one).collect()
+    groups.iter().map(|group| one(group.summary)).collect()
 }
 
 /// The sentence of a lab.
@@ -93,16 +95,16 @@ pub fn lab(lab: &Lab) -> String {
 }
 
 /// The sentence of two engines' runs of one cell and repeat.
-pub fn both(first: &RunNumbers, second: &RunNumbers) -> String {
-    let one = |run: &RunNumbers| {
-        let hint = if run.invalid.is_empty() { "" } else { " (invalid, so not reliable)" };
-        format!("{}{hint}: {}", capital(&at_engine(&run.engine)), run_plainly(run))
+pub fn both(first: &Run, second: &Run) -> String {
+    let one = |run: &Run| {
+        let hint = if run.is_sound() { "" } else { " (invalid, so not reliable)" };
+        format!("{}{hint}: {}", capital(&at_engine(run.engine())), run_plainly(run))
     };
     format!("{} {}", one(first), one(second))
 }
 
-fn invalid_of(runs: &[RunNumbers]) -> String {
-    match runs.iter().filter(|run| !run.invalid.is_empty()).count() {
+fn invalid_of(runs: &[Run]) -> String {
+    match runs.iter().filter(|run| !run.is_sound()).count() {
         0 => String::new(),
         1 => format!("One of {} runs is invalid, and marked so. ", runs.len()),
         all if all == runs.len() => {
@@ -115,8 +117,8 @@ fn invalid_of(runs: &[RunNumbers]) -> String {
 /// The sentence of a comparison: the level on which the queue delay depended most, and the delay for each of its labels.
 pub fn comparison(lab: &Lab) -> String {
     let Some(engine) = lab.engines().first().map(|engine| engine.to_string()) else { return self::lab(lab) };
-    let sound = |run: &&RunNumbers| run.engine == engine && run.invalid.is_empty();
-    let runs: Vec<&RunNumbers> = lab.runs.iter().filter(sound).collect();
+    let sound = |run: &&Run| run.engine() == engine && run.is_sound();
+    let runs: Vec<&Run> = lab.runs.iter().filter(sound).collect();
     let mut effects: Vec<(f64, &str, Means)> = (0..lab.levels.len())
         .filter_map(|level| {
             let means = means_by(&runs, level);
@@ -148,14 +150,14 @@ pub fn comparison(lab: &Lab) -> String {
 type Means = Vec<(String, f64)>;
 
 /// Mean queue delay for each value of a level.
-fn means_by(runs: &[&RunNumbers], level: usize) -> Means {
+fn means_by(runs: &[&Run], level: usize) -> Means {
     let mut sums: Vec<(String, f64, u32)> = Vec::new();
     for run in runs {
-        let delay = run.bottleneck().and_then(|link| link.packets.delay_ms);
+        let delay = run.bottleneck().and_then(|link| link.number(&QUEUE_DELAY));
         let (Some(value), Some(delay)) = (run.params.get(level), delay) else { continue };
         match sums.iter_mut().find(|(known, _, _)| known == value) {
-            Some((_, sum, count)) => (*sum, *count) = (*sum + delay.mean, *count + 1),
-            None => sums.push((value.clone(), delay.mean, 1)),
+            Some((_, sum, count)) => (*sum, *count) = (*sum + delay, *count + 1),
+            None => sums.push((value.clone(), delay, 1)),
         }
     }
     let mut means: Means =

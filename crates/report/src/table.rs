@@ -150,16 +150,14 @@ fn columns(summary: &Summary) -> Vec<Column> {
     columns.extend(goodputs(summary));
     columns.extend(waits(summary));
     if links.is_empty() {
-        let of_run = |metric: &'static Metric| move |run: &RunSummary| run.metrics.value(metric).scalar();
+        let of_run = |metric: &'static Metric| move |run: &RunSummary| run.metrics.number(metric);
         columns.extend([
             Column::new("", "used", "%", 9, of_run(&queue::UTILISATION)),
             Column::new("", "delay", "ms", 8, of_run(&queue::QUEUE_DELAY)),
             Column::new("", "drop", "%", 6, of_run(&queue::DROP_PROBABILITY)),
         ]);
     }
-    columns.push(Column::new("", "retrans", "%", 3, |run| {
-        run.metrics.value(&tcp::RETRANSMISSION_PERCENT).scalar()
-    }));
+    columns.push(Column::new("", "retrans", "%", 3, |run| run.metrics.number(&tcp::RETRANSMISSION_PERCENT)));
     // Columns of marks and retransmissions are left out if all their values are 0, as in most labs.
     let shows =
         |column: &Column| summary.runs.iter().any(|run| (column.of)(run).is_some_and(|value| value != 0.0));
@@ -172,7 +170,7 @@ fn columns(summary: &Summary) -> Vec<Column> {
 fn data_links(summary: &Summary) -> Vec<String> {
     let mut links: Vec<(&str, f64)> = Vec::new();
     for queue in summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| !queue.carries.is_empty()) {
-        let delay = queue.metrics.value(&queue::QUEUE_DELAY).scalar().unwrap_or(0.0);
+        let delay = queue.metrics.number(&queue::QUEUE_DELAY).unwrap_or(0.0);
         match links.iter_mut().find(|(name, _)| *name == queue.link) {
             Some((_, most)) => *most = most.max(delay),
             None => links.push((&queue.link, delay)),
@@ -192,8 +190,7 @@ fn classes_apart(link: &str, summary: &Summary) -> Vec<Ecn> {
     let queues = summary.runs.iter().flat_map(|run| &run.queues).filter(|queue| queue.link == *link);
     let mut classes: Vec<Ecn> = Vec::new();
     for queue in queues {
-        let part =
-            |of: &weir_record::ClassSummary| of.metrics.value(&queue::UTILISATION).scalar().unwrap_or(0.0);
+        let part = |of: &weir_record::ClassSummary| of.metrics.number(&queue::UTILISATION).unwrap_or(0.0);
         let all: f64 = queue.classes.iter().map(part).sum();
         for class in queue.classes.iter().filter(|class| class.class != Ecn::Ce) {
             if 100.0 * part(class) >= CLASS_PERCENT * all
@@ -252,14 +249,14 @@ fn goodputs(summary: &Summary) -> Vec<Column> {
     }
     if names.len() > GROUPS {
         let sum = |run: &RunSummary| {
-            run.groups.iter().map(|group| group.metrics.value(&rate::GOODPUT).scalar()).sum::<Option<f64>>()
+            run.groups.iter().map(|group| group.metrics.number(&rate::GOODPUT)).sum::<Option<f64>>()
         };
         return vec![Column::new("all groups", "goodput", "Mbit/s", 7, sum)];
     }
     let one = |name: &&str| {
         let group = name.to_string();
         Column::new(name, "goodput", "Mbit/s", 7, move |run| {
-            run.groups.iter().find(|other| *other.name == *group)?.metrics.value(&rate::GOODPUT).scalar()
+            run.groups.iter().find(|other| *other.name == *group)?.metrics.number(&rate::GOODPUT)
         })
     };
     names.iter().map(one).collect()

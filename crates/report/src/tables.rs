@@ -1,14 +1,18 @@
 //! The tables of a run's page and of comparisons: links and their queues, verdicts, and how it was run.
 
 use crate::html::{Cell, Table, escape};
-use crate::model::{Lab, PacketNumbers, RunNumbers};
+use crate::lab::{Lab, Run};
 use crate::number::{count, number, rough_with};
 use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
-use weir_record::Distribution;
 use weir_record::compare::{Compared, Comparison};
+use weir_record::metrics::queue::{
+    ARRIVED, DROP_PROBABILITY, DROPPED_FULL, DROPPED_OVERLOAD, DROPPED_SIGNAL, LINK_LOST, MARK_PROBABILITY,
+    QUEUE_DELAY, UTILISATION,
+};
+use weir_record::{Distribution, Metric, Metrics};
 
-pub(crate) fn links_table(run: &RunNumbers) -> String {
+pub(crate) fn links_table(run: &Run) -> String {
     let mut table = Table::new(
         "Links and their queues",
         &[
@@ -30,48 +34,52 @@ pub(crate) fn links_table(run: &RunNumbers) -> String {
             "lost by the link, packets",
         ],
     );
-    for link in &run.links {
-        let about = |text: &str| Cell::text(text);
-        let whole = [about(&link.name), about(""), about(&spelled(&link.queue)), Cell::given(link.rate_mbps)];
-        table.row(link_row(
-            whole,
-            &link.packets,
-            about(&drop_reasons(link.drop_reasons)),
-            Cell::count(Some(link.lost)),
-        ));
-        for (class, packets) in link.classes.iter().filter(|_| link.classes.len() > 1) {
-            let own = [about(""), about(class_name(class.name())), about(""), Cell::number(None)];
-            table.row(link_row(own, packets, about(""), Cell::count(None)));
+    for link in run.links() {
+        let (about, of_link) = (|text: &str| Cell::text(text), &link.queue.metrics);
+        let (queue, rate) = (spelled(&link.queue.queue), Cell::given(link.plan.rate_mbps));
+        let lost = Cell::count(Some(of_link.count(&LINK_LOST).unwrap_or(0)));
+        let whole = [about(link.name()), about(""), about(&queue), rate];
+        table.row(link_row(whole, of_link, about(&drop_reasons(of_link)), lost));
+        let classes = &link.queue.classes;
+        for class in classes.iter().filter(|_| classes.len() > 1) {
+            let own = [about(""), about(class_name(class.class.name())), about(""), Cell::number(None)];
+            table.row(link_row(own, &class.metrics, about(""), Cell::count(None)));
         }
     }
     table.render()
 }
 
 /// A row of the table of links: its subject, the numbers of its packets, the reasons of drops, and the link's own losses.
-fn link_row(about: [Cell; 4], packets: &PacketNumbers, reasons: Cell, lost: Cell) -> Vec<Cell> {
-    let delay = |pick: fn(&Distribution) -> f64| Cell::number(packets.delay_ms.as_ref().map(pick));
+fn link_row(about: [Cell; 4], packets: &Metrics, reasons: Cell, lost: Cell) -> Vec<Cell> {
+    let delays = packets.distribution(&QUEUE_DELAY);
+    let delay = |pick: fn(&Distribution) -> f64| Cell::number(delays.as_ref().map(pick));
     let mut row = Vec::from(about);
     row.extend([
-        Cell::number(packets.utilisation_percent),
+        Cell::number(packets.number(&UTILISATION)),
         delay(|d| d.mean),
         delay(|d| d.p1),
         delay(|d| d.p25),
         delay(|d| d.p50),
         delay(|d| d.p75),
         delay(|d| d.p99),
-        Cell::count(Some(packets.arrived)),
-        Cell::number(packets.dropped_percent),
+        Cell::count(Some(packets.count(&ARRIVED).unwrap_or(0))),
+        Cell::number(packets.number(&DROP_PROBABILITY)),
         reasons,
-        Cell::number(packets.marked_percent),
+        Cell::number(packets.number(&MARK_PROBABILITY)),
         lost,
     ]);
     row
 }
 
 /// The reasons for which a queue dropped packets, with the number for each.
-fn drop_reasons(packets: [u64; 3]) -> String {
-    let reasons = ["queue full", "signal of the AQM", "AQM overloaded"];
-    let told = reasons.into_iter().zip(packets).filter(|(_, packets)| *packets > 0);
+fn drop_reasons(of: &Metrics) -> String {
+    const REASONS: [(&str, Metric); 3] = [
+        ("queue full", DROPPED_FULL),
+        ("signal of the AQM", DROPPED_SIGNAL),
+        ("AQM overloaded", DROPPED_OVERLOAD),
+    ];
+    let told =
+        REASONS.iter().filter_map(|(reason, metric)| Some((reason, of.count(metric).filter(|n| *n > 0)?)));
     told.map(|(reason, packets)| format!("{reason} {}", count(packets))).collect::<Vec<_>>().join(", ")
 }
 
@@ -79,8 +87,8 @@ fn drop_reasons(packets: [u64; 3]) -> String {
 const OF_EVERY_STATION: [&str; 4] = ["seen_packets", "discarded_packets", "made_packets", "held_packets"];
 
 /// The table of a run's stations; empty if there are none.
-pub(crate) fn stations_table(run: &RunNumbers) -> String {
-    if run.stations.is_empty() {
+pub(crate) fn stations_table(run: &Run) -> String {
+    if run.summary.stations.is_empty() {
         return String::new();
     }
     let head = [
@@ -94,7 +102,7 @@ pub(crate) fn stations_table(run: &RunNumbers) -> String {
         "other counters",
     ];
     let mut table = Table::new("Stations, from the start of the run", &head);
-    for station in &run.stations {
+    for station in &run.summary.stations {
         let said = |(name, value): (&String, &f64)| {
             let whole = value.fract() == 0.0 && (0.0..1e15).contains(value);
             let value = if whole { count(*value as u64) } else { number(*value) };
@@ -129,14 +137,14 @@ pub fn class_name(class: &str) -> &str {
     }
 }
 
-pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
+pub(crate) fn how_it_was_run(lab: &Lab, run: &Run) -> String {
     let mut items: Vec<(String, String)> =
         lab.levels.iter().cloned().zip(run.params.iter().cloned()).collect();
-    items.push(("engine".into(), engine_name(&run.engine).into()));
-    items.push(("repeat".into(), run.repeat.to_string()));
-    items.push(("seed".into(), run.seed.to_string()));
-    items.push(("duration".into(), rough_with(run.duration_s, "s")));
-    items.push(("left out as warm-up".into(), rough_with(run.warmup_s, "s")));
+    items.push(("engine".into(), engine_name(run.engine()).into()));
+    items.push(("repeat".into(), run.summary.repeat.to_string()));
+    items.push(("seed".into(), run.summary.seed.to_string()));
+    items.push(("duration".into(), rough_with(run.summary.duration_s, "s")));
+    items.push(("left out as warm-up".into(), rough_with(run.summary.warmup_s, "s")));
     items.push(("run".into(), run.id.clone()));
     items.extend(run.audit.iter().map(|audit| ("packets".into(), audit.clone())));
     items.extend(run.environment.iter().cloned());
@@ -161,15 +169,15 @@ pub(crate) fn how_it_was_run(lab: &Lab, run: &RunNumbers) -> String {
 /// How a lab was run: the settings that all its runs share, and the lab file with every schedule, trace and parameter.
 pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
     let Some(first) = lab.runs.first() else { return String::new() };
-    let shared = |of: &dyn Fn(&RunNumbers) -> String| {
+    let shared = |of: &dyn Fn(&Run) -> String| {
         let text = of(first);
         if lab.runs.iter().any(|run| of(run) != text) { "varies".into() } else { text }
     };
-    let repeats = lab.runs.iter().map(|run| run.repeat).max().unwrap_or(1);
+    let repeats = lab.runs.iter().map(|run| run.summary.repeat).max().unwrap_or(1);
     let engines: Vec<&str> = lab.engines().into_iter().map(engine_name).collect();
     let items = [
-        ("duration of a run", shared(&|run| rough_with(run.duration_s, "s"))),
-        ("left out as warm-up", shared(&|run| rough_with(run.warmup_s, "s"))),
+        ("duration of a run", shared(&|run| rough_with(run.summary.duration_s, "s"))),
+        ("left out as warm-up", shared(&|run| rough_with(run.summary.warmup_s, "s"))),
         ("repeats of a cell", repeats.to_string()),
         ("engine", engines.join(", ")),
         ("weir", lab.version.clone()),
@@ -189,7 +197,7 @@ pub(crate) fn how_the_lab_was_run(lab: &Lab) -> String {
 }
 
 /// Whether a row of a comparison is about the cell of a run.
-pub(crate) fn is_of(row: &Comparison, run: &RunNumbers) -> bool {
+pub(crate) fn is_of(row: &Comparison, run: &Run) -> bool {
     row.cell.as_ref().is_some_and(|cell| cell.iter().map(|param| &param.value).eq(&run.params))
 }
 

@@ -2,9 +2,9 @@
 
 use crate::compact::compact;
 use crate::html::{Cell, Table, escape};
-use crate::model::{RunNumbers, WindowNumbers, WindowOf};
+use crate::lab::Run;
 use weir_record::metrics::{message, queue, rate, second, tcp};
-use weir_record::{Metric, Metrics, Part, RunSummary};
+use weir_record::{Metric, Metrics, Part};
 
 /// The metrics in the table of links.
 const OF_LINKS: [Metric; 6] = [
@@ -28,73 +28,50 @@ const OF_GROUPS: [Metric; 9] = [
     message::REQUEST_TIME,
 ];
 
-/// Numbers of the whole run and of its windows; empty if the run has no windows.
-pub(crate) fn numbers(run: &RunSummary) -> Vec<WindowNumbers> {
-    if run.windows.is_empty() {
-        return vec![];
-    }
-    let whole = run.part(None).map(|part| numbers_of(None, [run.warmup_s, run.duration_s], part));
-    let windows = run.windows.iter().filter_map(|window| {
-        let name = Some(window.name.as_str());
-        Some(numbers_of(name, [window.from_s, window.to_s], run.part(name)?))
-    });
-    whole.into_iter().chain(windows).collect()
-}
+/// A window: its name, its begin and end in seconds, and its rows, each with its name as HTML.
+type Window<'a> = (&'a str, [f64; 2], Vec<(String, &'a Metrics)>);
 
-fn numbers_of(name: Option<&str>, span_s: [f64; 2], part: Part<'_>) -> WindowNumbers {
-    let of = |name: &str, metrics: &Metrics, shown: &[Metric]| WindowOf {
-        name: name.into(),
-        values: shown.iter().map(|metric| metrics.value(metric).scalar()).collect(),
-    };
-    let carries =
-        |metrics: &Metrics| metrics.value(&queue::ARRIVED).scalar().is_some_and(|count| count > 0.0);
-    let links = part.queues.iter().filter(|queue| carries(&queue.metrics));
-    WindowNumbers {
-        name: name.map(String::from),
-        span_s,
-        links: links.map(|queue| of(&queue.link, &queue.metrics, &OF_LINKS)).collect(),
-        groups: part.groups.iter().map(|group| of(&group.name, &group.metrics, &OF_GROUPS)).collect(),
-    }
-}
-
-/// A table of the groups and one of the links, with a row for each in each window; `swatch` shows a group's name in its
-/// colour.
-pub(crate) fn tables(run: &RunNumbers, swatch: impl Fn(&str) -> String) -> String {
+/// A table of the groups and one of the links, with a row for each in each window, the whole run first; `swatch` shows a group's
+/// name in its colour. Empty if the run has no windows.
+pub(crate) fn tables(run: &Run, swatch: impl Fn(&str) -> String) -> String {
+    let run = &run.summary;
     if run.windows.is_empty() {
         return String::new();
     }
-    table("Traffic by window", "group", &OF_GROUPS, run, |window| &window.groups, swatch)
-        + &table("Links by window", "link", &OF_LINKS, run, |window| &window.links, escape)
+    let whole = run.part(None).map(|part| ("whole run", [run.warmup_s, run.duration_s], part));
+    let windows = run.windows.iter().filter_map(|window| {
+        let span = [window.from_s, window.to_s];
+        Some((window.name.as_str(), span, run.part(Some(&window.name))?))
+    });
+    let windows: Vec<(&str, [f64; 2], Part<'_>)> = whole.into_iter().chain(windows).collect();
+    let carries = |metrics: &Metrics| metrics.number(&queue::ARRIVED).is_some_and(|count| count > 0.0);
+    let groups = windows.iter().map(|(name, span, part)| {
+        (*name, *span, part.groups.iter().map(|group| (swatch(&group.name), &group.metrics)).collect())
+    });
+    let links = windows.iter().map(|(name, span, part)| {
+        let links = part.queues.iter().filter(|queue| carries(&queue.metrics));
+        (*name, *span, links.map(|queue| (escape(&queue.link), &queue.metrics)).collect())
+    });
+    table("Traffic by window", "group", &OF_GROUPS, &groups.collect::<Vec<_>>())
+        + &table("Links by window", "link", &OF_LINKS, &links.collect::<Vec<_>>())
 }
 
-fn table(
-    caption: &str,
-    what: &str,
-    metrics: &[Metric],
-    run: &RunNumbers,
-    rows: impl Fn(&WindowNumbers) -> &[WindowOf],
-    name: impl Fn(&str) -> String,
-) -> String {
+fn table(caption: &str, what: &str, metrics: &[Metric], windows: &[Window<'_>]) -> String {
     // Columns without any value are left out.
-    let measured = |column: &usize| {
-        run.windows.iter().flat_map(&rows).any(|row| row.values.get(*column).is_some_and(Option::is_some))
+    let measured = |metric: &&Metric| {
+        let mut all = windows.iter().flat_map(|(.., rows)| rows);
+        all.any(|(_, of)| of.number(metric).is_some())
     };
-    let columns: Vec<usize> = (0..metrics.len()).filter(measured).collect();
-    let heads: Vec<String> = columns.iter().map(|&column| head(&metrics[column])).collect();
+    let columns: Vec<&Metric> = metrics.iter().filter(measured).collect();
+    let heads: Vec<String> = columns.iter().map(|metric| head(metric)).collect();
     let head = ["window", "seconds", what].into_iter().chain(heads.iter().map(String::as_str));
     let mut table = Table::new(caption, &head.collect::<Vec<_>>());
-    for window in &run.windows {
-        let [from, to] = window.span_s.map(|seconds| compact(Some(seconds)));
-        for (place, row) in rows(window).iter().enumerate() {
-            let first = |text: String| Cell::text(if place == 0 { &text } else { "" });
-            let mut cells = vec![
-                first(window.name.clone().unwrap_or_else(|| "whole run".into())),
-                first(format!("{from} to {to}")),
-                Cell::html(name(&row.name)),
-            ];
-            cells.extend(
-                columns.iter().map(|&column| Cell::number(row.values.get(column).copied().flatten())),
-            );
+    for (name, span, rows) in windows {
+        let [from, to] = span.map(|seconds| compact(Some(seconds)));
+        for (place, (row, of)) in rows.iter().enumerate() {
+            let first = |text: &str| Cell::text(if place == 0 { text } else { "" });
+            let mut cells = vec![first(name), first(&format!("{from} to {to}")), Cell::html(row.clone())];
+            cells.extend(columns.iter().map(|metric| Cell::number(of.number(metric))));
             table.row(cells);
         }
     }

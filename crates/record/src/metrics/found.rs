@@ -66,6 +66,24 @@ impl Metrics {
         self.get(metric.name)
     }
 
+    /// The same as a single number; of a distribution the mean.
+    pub fn number(&self, metric: &Metric) -> Option<f64> {
+        self.value(metric).scalar()
+    }
+
+    /// The same if it is a count.
+    pub fn count(&self, metric: &Metric) -> Option<u64> {
+        match self.value(metric) {
+            Value::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// The same if it is a distribution.
+    pub fn distribution(&self, metric: &Metric) -> Option<Distribution> {
+        self.value(metric).distribution().copied()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
         self.values.iter().map(|(name, short)| (name.text(), self.full(*short)))

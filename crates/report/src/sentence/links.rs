@@ -1,8 +1,11 @@
 //! The clauses of a sentence about links. Each number names its link, and its class if L4S packets are separate.
 
 use super::{EVEN, actors, at_engine, capital, spelled};
-use crate::model::{GroupNumbers, Lab, LinkNumbers, PacketNumbers, RunNumbers};
+use crate::lab::{Group, Lab, Link, Run};
 use crate::number::{rough, rough_with};
+use weir_record::Metrics;
+use weir_record::metrics::queue::{QUEUE_DELAY, UTILISATION};
+use weir_record::metrics::rate::GOODPUT;
 
 /// The AQM "held" its target if the mean delay is within this share of it.
 const HELD: f64 = 0.25;
@@ -12,26 +15,26 @@ const FULL_PERCENT: f64 = 90.0;
 const TOLD: usize = 3;
 
 /// The clauses about the queues of a run.
-pub(super) fn queue_clauses(run: &RunNumbers) -> Vec<String> {
-    told(run).into_iter().filter_map(queue_clause).collect()
+pub(super) fn queue_clauses(run: &Run) -> Vec<String> {
+    told(run).iter().filter_map(queue_clause).collect()
 }
 
 /// The links of a run that its sentence is about.
-fn told(run: &RunNumbers) -> Vec<&LinkNumbers> {
+fn told(run: &Run) -> Vec<Link<'_>> {
     let links = run.data_links();
     if links.len() <= TOLD {
         return links;
     }
-    let delay = |link: &&LinkNumbers| link.packets.delay_ms.map_or(0.0, |delay| delay.mean);
+    let delay = |link: &Link<'_>| link.number(&QUEUE_DELAY).unwrap_or(0.0);
     links.into_iter().max_by(|a, b| delay(a).total_cmp(&delay(b))).into_iter().collect()
 }
 
-fn queue_clause(link: &LinkNumbers) -> Option<String> {
-    let delay = link.packets.delay_ms?;
-    let (queue, name) = (spelled(&link.queue), &link.name);
+fn queue_clause(link: &Link<'_>) -> Option<String> {
+    let delay = link.queue.metrics.distribution(&QUEUE_DELAY)?;
+    let (queue, name) = (spelled(&link.queue.queue), link.name());
     if let Some((l4s, classic)) = link.l4s_and_classic() {
-        let mean = |class: &PacketNumbers| {
-            class.delay_ms.map_or_else(|| "nothing".into(), |delay| rough_with(delay.mean, "ms"))
+        let mean = |class: &Metrics| {
+            class.number(&QUEUE_DELAY).map_or_else(|| "nothing".into(), |delay| rough_with(delay, "ms"))
         };
         return Some(format!(
             "in {queue} at link {name}, L4S packets waited {} and classic packets {}",
@@ -40,7 +43,7 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
         ));
     }
     let mean = rough_with(delay.mean, "ms");
-    Some(match link.target_ms {
+    Some(match link.plan.target_ms {
         Some(target) if (delay.mean - target).abs() <= HELD * target => {
             let aim = rough_with(target, "ms");
             match aim == mean {
@@ -64,25 +67,25 @@ fn queue_clause(link: &LinkNumbers) -> Option<String> {
 }
 
 /// The groups' shares of each link in the sentence, and the goodput of groups whose data crosses no link with a rate.
-pub(super) fn shares(run: &RunNumbers) -> Vec<String> {
+pub(super) fn shares(run: &Run) -> Vec<String> {
     let told = told(run);
-    let of_link = |link: &&LinkNumbers| {
-        let groups = run.groups.iter().filter(|group| group.link.as_ref() == Some(&link.name));
-        shares_clause(&groups.collect::<Vec<_>>(), Some(&link.name))
+    let of_link = |link: &Link<'_>| {
+        let groups = run.groups().filter(|group| group.link == Some(link.name()));
+        shares_clause(&groups.collect::<Vec<_>>(), Some(link.name()))
     };
     let mut clauses: Vec<String> = told.iter().filter_map(of_link).collect();
-    let rest: Vec<&GroupNumbers> = run.groups.iter().filter(|group| group.link.is_none()).collect();
+    let rest: Vec<Group<'_>> = run.groups().filter(|group| group.link.is_none()).collect();
     clauses.extend(shares_clause(&rest, None));
     clauses
 }
 
-fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String> {
+fn shares_clause(groups: &[Group<'_>], link: Option<&str>) -> Option<String> {
     let names = actors(groups);
     let mut shares: Vec<(String, f64)> = groups
         .iter()
         .zip(names)
         .filter_map(|(group, name)| {
-            let value = if link.is_some() { group.share_percent } else { group.goodput_mbps };
+            let value = if link.is_some() { group.share_percent } else { group.number(&GOODPUT) };
             Some((name, value?))
         })
         .collect();
@@ -120,27 +123,27 @@ fn shares_clause(groups: &[&GroupNumbers], link: Option<&str>) -> Option<String>
 }
 
 /// The unused part of the links that were not full.
-pub(super) fn unused(run: &RunNumbers) -> Vec<String> {
-    let unused = |link: &LinkNumbers| {
-        let used = link.packets.utilisation_percent.filter(|used| *used < FULL_PERCENT)?;
-        Some(format!("{} of link {} stayed unused", rough_with(100.0 - used, "%"), link.name))
+pub(super) fn unused(run: &Run) -> Vec<String> {
+    let unused = |link: Link<'_>| {
+        let used = link.number(&UTILISATION).filter(|used| *used < FULL_PERCENT)?;
+        Some(format!("{} of link {} stayed unused", rough_with(100.0 - used, "%"), link.name()))
     };
     told(run).into_iter().filter_map(unused).collect()
 }
 
 /// The repeats of a cell on one engine that are not invalid.
 struct Cell<'a> {
-    runs: Vec<&'a RunNumbers>,
+    runs: Vec<&'a Run>,
 }
 
 impl<'a> Cell<'a> {
     /// The cells of a lab in the order of its tree, without invalid runs; if all runs of the lab are invalid, with all of them.
     fn of(lab: &'a Lab) -> Vec<Cell<'a>> {
-        let any_sound = lab.runs.iter().any(|run| run.invalid.is_empty());
+        let any_sound = lab.runs.iter().any(Run::is_sound);
         let mut cells: Vec<Cell<'a>> = Vec::new();
-        for run in lab.runs.iter().filter(|run| run.invalid.is_empty() || !any_sound) {
+        for run in lab.runs.iter().filter(|run| run.is_sound() || !any_sound) {
             let same =
-                |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine == run.engine;
+                |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine() == run.engine();
             // The repeats of a cell are together, those of both engines mixed.
             match cells.iter_mut().rev().take(2).find(|cell| same(cell)) {
                 Some(cell) => cell.runs.push(run),
@@ -151,8 +154,8 @@ impl<'a> Cell<'a> {
     }
 
     /// The mean of a value of the link with this name, over the repeats.
-    fn mean(&self, link: &str, of: impl Fn(&LinkNumbers) -> Option<f64>) -> Option<f64> {
-        let links = self.runs.iter().flat_map(|run| run.data_links()).filter(|other| other.name == link);
+    fn mean(&self, link: &str, of: impl Fn(Link<'_>) -> Option<f64>) -> Option<f64> {
+        let links = self.runs.iter().flat_map(|run| run.data_links()).filter(|other| other.name() == link);
         let values: Vec<f64> = links.filter_map(of).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
@@ -161,7 +164,7 @@ impl<'a> Cell<'a> {
 /// The sentence of a lab of several cells: the lowest and the highest values at each link that carries data.
 pub(super) fn span(lab: &Lab) -> String {
     let cells = Cell::of(lab);
-    let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine == *engine);
+    let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine() == *engine);
     let engines: Vec<String> = lab.engines().into_iter().filter(ran).map(at_engine).collect();
     // A cell that ran on both engines is one cell of the tree.
     let mut choices: Vec<&[String]> = cells.iter().map(|cell| cell.runs[0].params.as_slice()).collect();
@@ -173,8 +176,8 @@ pub(super) fn span(lab: &Lab) -> String {
     let over = format!("over {count} {cells_word}{repeats} {},", engines.join(" and "));
     let mut names: Vec<&str> = Vec::new();
     for link in cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| told(run)) {
-        if !names.contains(&link.name.as_str()) {
-            names.push(&link.name);
+        if !names.contains(&link.name()) {
+            names.push(link.name());
         }
     }
     names.truncate(TOLD);
@@ -192,8 +195,8 @@ pub(super) fn span(lab: &Lab) -> String {
 fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let classes = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.data_links());
-    let apart = classes.filter(|link| link.name == name).any(|link| link.l4s_and_classic().is_some());
-    let mut told = |what: &str, of: &dyn Fn(&LinkNumbers) -> Option<f64>| {
+    let apart = classes.filter(|link| link.name() == name).any(|link| link.l4s_and_classic().is_some());
+    let mut told = |what: &str, of: &dyn Fn(Link<'_>) -> Option<f64>| {
         if let Some(((low, at_low), (high, at_high))) = range(cells, |cell| cell.mean(name, of)) {
             let at = |value: f64, cell: &Cell<'_>| format!("{}{}", rough_with(value, "ms"), place(lab, cell));
             clauses.push(match rough(low) == rough(high) {
@@ -209,12 +212,12 @@ fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
         }
     };
     if apart {
-        told("the queue delay of L4S packets", &|link| Some(link.l4s_and_classic()?.0.delay_ms?.mean));
-        told("that of classic packets", &|link| Some(link.l4s_and_classic()?.1.delay_ms?.mean));
+        told("the queue delay of L4S packets", &|link| link.l4s_and_classic()?.0.number(&QUEUE_DELAY));
+        told("that of classic packets", &|link| link.l4s_and_classic()?.1.number(&QUEUE_DELAY));
     } else {
-        told("the queue delay", &|link| link.packets.delay_ms.map(|delay| delay.mean));
+        told("the queue delay", &|link| link.number(&QUEUE_DELAY));
     }
-    let used = range(cells, |cell| cell.mean(name, |link| link.packets.utilisation_percent));
+    let used = range(cells, |cell| cell.mean(name, |link| link.number(&UTILISATION)));
     clauses.extend(used.map(|(low, high)| format!("link {name} was {} utilised", spread(low.0, high.0))));
     clauses
 }

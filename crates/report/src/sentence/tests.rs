@@ -1,51 +1,69 @@
 //! Sentences, compared with the numbers from which they are made.
 
 use super::*;
-use crate::model::{LinkNumbers, PacketNumbers};
+use crate::lab::LinkPlan;
+use std::sync::Arc;
 use weir_base::Ecn;
-use weir_record::Distribution;
 use weir_record::compare::{Bound, Estimate};
+use weir_record::metrics::queue::{LINK_CAPACITY, UTILISATION};
+use weir_record::metrics::rate::{GOODPUT, READ};
+use weir_record::{ClassSummary, Distribution, Metric, Metrics, QueueSummary, RunSummary, Value};
 
-fn group(name: &str, controller: &str, share: f64) -> GroupNumbers {
-    GroupNumbers {
+fn metrics(values: impl IntoIterator<Item = (Metric, Value)>) -> Metrics {
+    values.into_iter().map(|(metric, value)| (metric.name, value)).collect()
+}
+
+/// A group that takes this share, in percent, of a link of 10 Mbit/s for 8 s.
+fn group(name: &str, controller: &str, share: f64) -> GroupSummary {
+    GroupSummary {
         name: name.into(),
         controller: (!controller.is_empty()).then(|| controller.into()),
+        transport: "tcp".into(),
         flows: 1,
-        link: Some("down".into()),
-        share_percent: Some(share),
-        goodput_mbps: Some(share / 10.0),
-        ..GroupNumbers::default()
+        metrics: metrics(
+            [(GOODPUT, share / 10.0), (READ, share * 1e5)].map(|(metric, n)| (metric, Value::Number(n))),
+        ),
     }
 }
 
-fn link(queue: &str, target: Option<f64>, mean: f64, used: f64) -> LinkNumbers {
-    LinkNumbers {
-        name: "down".into(),
+fn link(queue: &str, mean: f64, used: f64) -> QueueSummary {
+    QueueSummary {
+        link: "down".into(),
         queue: queue.into(),
-        carries: vec!["a".into(), "b".into()],
-        target_ms: target,
-        rate_mbps: Some(10.0),
-        packets: packets(mean, used),
-        ..LinkNumbers::default()
+        carries: ["a", "b", "near", "far", "voice"].map(Into::into).into(),
+        metrics: packets(mean, used),
+        classes: vec![],
     }
 }
 
-fn packets(mean: f64, used: f64) -> PacketNumbers {
+fn packets(mean: f64, used: f64) -> Metrics {
     let (p1, p25, p50, p75, p99) = (0.0, mean, mean, mean, mean * 2.0);
-    let delay_ms = Some(Distribution { count: 1000, mean, p1, p25, p50, p75, p99 });
-    PacketNumbers { utilisation_percent: Some(used), delay_ms, ..PacketNumbers::default() }
+    let delay = Value::Distribution(Distribution { count: 1000, mean, p1, p25, p50, p75, p99 });
+    metrics([(UTILISATION, Value::Number(used)), (QUEUE_DELAY, delay), (LINK_CAPACITY, Value::Number(10.0))])
 }
 
-fn cell(queue: &str, mean: f64, params: &[&str]) -> RunNumbers {
-    RunNumbers {
-        id: params.join("-"),
+fn cell(queue: &str, mean: f64, params: &[&str]) -> Run {
+    let summary = RunSummary {
         engine: "sim".into(),
+        duration_s: 8.0,
+        queues: vec![link(queue, mean, 99.0)],
+        groups: vec![group("a", "cubic", 62.0), group("b", "newreno", 34.0)],
+        ..RunSummary::default()
+    };
+    let target_ms = (queue == "pie").then_some(15.0);
+    Run {
+        id: params.join("-"),
+        summary: Arc::new(summary),
         params: params.iter().map(|value| value.to_string()).collect(),
         bottleneck: Some(0),
-        links: vec![link(queue, (queue == "pie").then_some(15.0), mean, 99.0)],
-        groups: vec![group("a", "cubic", 62.0), group("b", "newreno", 34.0)],
-        ..RunNumbers::default()
+        planned: vec![LinkPlan { target_ms, rate_mbps: Some(10.0) }; 4],
+        ..Run::default()
     }
+}
+
+/// A run's summary, to be changed.
+fn summary(run: &mut Run) -> &mut RunSummary {
+    Arc::make_mut(&mut run.summary)
 }
 
 /// The text with plain spaces instead of no-break ones.
@@ -80,7 +98,7 @@ fn a_missed_target_is_not_described_as_held() {
 #[test]
 fn an_invalid_run_says_so_first() {
     let mut invalid = cell("tail-drop", 38.0, &[]);
-    invalid.invalid = vec!["lateness p99 was 2.1 ms.".into()];
+    summary(&mut invalid).invalid = vec!["lateness p99 was 2.1 ms.".into()];
     let text = plain(run(&invalid));
     let start = "Invalid, so its numbers are not reliable (lateness p99 was 2.1 ms): Tail drop";
     assert!(text.starts_with(start), "{text}");
@@ -89,8 +107,8 @@ fn an_invalid_run_says_so_first() {
 #[test]
 fn even_shares_are_called_even_and_the_unused_part_of_a_link_is_given() {
     let mut run = cell("tail-drop", 38.0, &[]);
-    run.groups = vec![group("a", "cubic", 35.0), group("b", "newreno", 36.0)];
-    run.links[0].packets.utilisation_percent = Some(72.0);
+    summary(&mut run).groups = vec![group("a", "cubic", 35.0), group("b", "newreno", 36.0)];
+    summary(&mut run).queues = vec![link("tail-drop", 38.0, 72.0)];
     assert_eq!(
         plain(super::run(&run)),
         "Tail drop at link down had a queue delay of 38 ms (p99 76 ms); NewReno and CUBIC shared evenly (36 % and 35 % \
@@ -101,7 +119,8 @@ fn even_shares_are_called_even_and_the_unused_part_of_a_link_is_given() {
 #[test]
 fn groups_with_the_same_controller_are_distinguished_by_their_names() {
     let mut run = cell("pie", 15.0, &[]);
-    run.groups = vec![group("near", "cubic", 80.0), group("far", "cubic", 15.0), group("voice", "", 1.0)];
+    summary(&mut run).groups =
+        vec![group("near", "cubic", 80.0), group("far", "cubic", 15.0), group("voice", "", 1.0)];
     let text = plain(super::run(&run));
     assert!(text.ends_with("near (CUBIC) took 80 % of link down, far (CUBIC) 15 %, voice 1 %."), "{text}");
 }
@@ -109,27 +128,26 @@ fn groups_with_the_same_controller_are_distinguished_by_their_names() {
 #[test]
 fn each_link_that_carries_data_is_named_and_each_group_belongs_to_its_own() {
     let mut run = cell("pie", 15.0, &[]);
-    let named = |name: &str, carries: &[&str], delay: f64| LinkNumbers {
-        name: name.into(),
+    let named = |name: &str, carries: &[&str], delay: f64| QueueSummary {
+        link: name.into(),
         carries: carries.iter().map(|name| (*name).into()).collect(),
-        ..link("pie", Some(15.0), delay, 95.0)
+        ..link("pie", delay, 95.0)
     };
-    run.links = vec![named("down", &["a"], 15.0), named("up", &["b"], 30.0)];
-    run.groups[1].link = Some("up".into());
+    summary(&mut run).queues = vec![named("down", &["a"], 15.0), named("up", &["b"], 30.0)];
     assert_eq!(
         plain(super::run(&run)),
         "PIE at link down held a delay of 15 ms; PIE at link up had a delay of 30 ms, above its target of 15 ms; CUBIC took \
          62 % of link down; NewReno took 34 % of link up."
     );
     // A link that carries only acknowledgements is not in the sentence.
-    run.links[1].carries.clear();
+    summary(&mut run).queues[1].carries.clear();
     assert!(
         plain(super::run(&run))
             .starts_with("PIE at link down held a delay of 15 ms; CUBIC took 62 % of link down")
     );
     // With more than three links, the sentence is about the one with the longest queue.
-    run.links = ["h1", "h2", "h3", "h4"].map(|name| named(name, &["a"], 15.0)).into();
-    run.links[2] = named("h3", &["a"], 17.0);
+    summary(&mut run).queues = ["h1", "h2", "h3", "h4"].map(|name| named(name, &["a"], 15.0)).into();
+    summary(&mut run).queues[2] = named("h3", &["a"], 17.0);
     assert!(
         plain(super::run(&run)).starts_with("PIE at link h3 held a delay of 17 ms (its target is 15 ms)")
     );
@@ -138,11 +156,9 @@ fn each_link_that_carries_data_is_named_and_each_group_belongs_to_its_own() {
 #[test]
 fn l4s_packets_and_classic_packets_are_distinguished() {
     let mut run = cell("dualpi2", 8.0, &[]);
-    run.links[0].classes = vec![
-        (Ecn::NotEct, packets(14.0, 48.0)),
-        (Ecn::Ect1, packets(0.5, 48.0)),
-        (Ecn::Ect0, packets(3.0, 0.1)),
-    ];
+    let classes = [(Ecn::NotEct, 14.0, 48.0), (Ecn::Ect1, 0.5, 48.0), (Ecn::Ect0, 3.0, 0.1)];
+    summary(&mut run).queues[0].classes =
+        classes.map(|(class, delay, used)| ClassSummary { class, metrics: packets(delay, used) }).into();
     assert!(plain(super::run(&run)).starts_with(
         "In DualPI2 at link down, L4S packets waited 0.50 ms and classic packets 14 ms; CUBIC took"
     ));
@@ -150,10 +166,10 @@ fn l4s_packets_and_classic_packets_are_distinguished() {
 
 #[test]
 fn a_run_without_numbers_claims_nothing() {
-    assert_eq!(run(&RunNumbers::default()), "Nothing was measured in this run.");
+    assert_eq!(run(&Run::default()), "Nothing was measured in this run.");
     let mut silent = cell("pie", 15.0, &[]);
-    silent.links.clear();
-    silent.groups = vec![GroupNumbers { link: None, ..group("a", "cubic", 0.0) }];
+    summary(&mut silent).queues.clear();
+    summary(&mut silent).groups = vec![group("a", "cubic", 0.0)];
     assert_eq!(run(&silent), "No application received anything.");
 }
 
@@ -162,7 +178,7 @@ fn a_lab_names_its_extremes_and_counts_its_invalid_runs() {
     let mut lab = Lab { levels: vec!["queue".into()], ..Lab::default() };
     lab.runs =
         vec![cell("pie", 15.0, &["pie"]), cell("tail-drop", 48.0, &["tail-drop"]), cell("x", 99.0, &["x"])];
-    lab.runs[2].invalid = vec!["stalls".into()];
+    summary(&mut lab.runs[2]).invalid = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
         "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator, the queue delay at link down averaged \
@@ -189,7 +205,7 @@ fn a_comparison_names_the_level_that_mattered_most() {
 fn an_undecided_measure_is_never_counted_as_agreeing() {
     let row = |verdict, difference| Comparison {
         cell: None,
-        metric: "queue_delay_ms".into(),
+        metric: QUEUE_DELAY.name.into(),
         group: None,
         window: None,
         reference: Some(15.0),

@@ -47,14 +47,16 @@ pub(crate) fn sentence(trip: &Trip, engine: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RunNumbers;
+    use crate::lab::Run;
     use std::path::Path;
+    use weir_record::RunSummary;
 
     fn told(engine: &str, oracles: Vec<Trip>) -> Vec<String> {
         let lab =
             "format = 1\n[dumbbell]\nrate = \"5 Mbit/s\"\nrtt = \"40 ms\"\n[traffic.bbr]\ncc = \"bbr\"\n";
         let lab = weir_plan::Lab::from_str(lab, "lab.toml", Path::new("."), &[]).unwrap();
-        let numbers = RunNumbers { engine: engine.into(), oracles, ..RunNumbers::default() };
+        let summary = RunSummary { engine: engine.into(), oracles, ..RunSummary::default() };
+        let numbers = Run { summary: summary.into(), ..Run::default() };
         let texts = crate::warnings::warnings(&lab.runs()[0], &numbers);
         texts.into_iter().map(|text| text.replace('\u{a0}', " ")).collect()
     }

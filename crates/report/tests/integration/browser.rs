@@ -4,7 +4,10 @@
 use crate::chromium;
 use crate::sample;
 use std::path::{Path, PathBuf};
-use weir_report::model::{Chart, FlowNumbers, FlowSeries, Ink, Line, RunNumbers, RunSeries};
+use weir_record::metrics::rate::GOODPUT;
+use weir_record::{FlowSummary, Value};
+use weir_report::charts::{Chart, FlowSeries, Ink, Line, RunSeries};
+use weir_report::lab::Run;
 
 /// A page as a browser has rendered it.
 struct Seen {
@@ -243,22 +246,22 @@ fn flows_are_found_ranked_picked_and_sorted() {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);
-    lab.runs[0].flows = (0..40)
+    std::sync::Arc::make_mut(&mut lab.runs[0].summary).flows = (0..40)
         .map(|i| {
-            let goodput_mbps = Some(f64::from((i as u32 * 7) % 40));
-            FlowNumbers { goodput_mbps, ..sample::flow(i / 20, i % 20) }
+            let goodput = Value::Number(f64::from((i as u32 * 7) % 40));
+            sample::flow(i / 20, i % 20, [(GOODPUT, goodput)])
         })
         .collect();
-    let of_flows = |run: &RunNumbers| {
-        let line = |flow: &FlowNumbers| Line {
+    let of_flows = |run: &Run| {
+        let line = |flow: &FlowSummary| Line {
             name: flow.name.to_string(),
             ink: Ink::Group(usize::from(*flow.group == *"b")),
             thin: false,
             hidden: false,
             bound: false,
-            values: vec![flow.goodput_mbps; 10],
+            values: vec![flow.metrics.number(&GOODPUT); 10],
         };
-        let lines = run.flows.iter().map(line).collect();
+        let lines = run.summary.flows.iter().map(line).collect();
         let (key, title, unit) = ("flow-goodput".into(), "Goodput".into(), "Mbit/s".into());
         let charts = vec![Chart { key, title, unit, lines, ..Chart::default() }];
         RunSeries { flows: Some(FlowSeries { period_s: 3.0, count: 10, charts }), ..sample::series(run) }
@@ -402,7 +405,7 @@ fn an_index_of_five_thousand_runs_draws_only_visible_rows() {
     let Some(browser) = chromium::for_a_test() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::large(5000);
-    weir_report::write_pages(folder.path(), &lab, |_| Ok(weir_report::model::RunSeries::default())).unwrap();
+    weir_report::write_pages(folder.path(), &lab, |_| Ok(RunSeries::default())).unwrap();
     let index = open(&browser, &folder.path().join("index.html"));
     assert_sound("the index", &index, 1);
     let rows = index.count("aria-rowindex");
@@ -444,7 +447,7 @@ fn values_that_the_file_leaves_out_are_back_in_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let lab = sample::lab(&["sim"], 1);
     let values = vec![None, None, Some(1.5), Some(1.5), Some(2.0), Some(2.0)];
-    let series = |run: &RunNumbers| {
+    let series = |run: &Run| {
         let mut series = sample::series(run);
         (series.count, series.charts) = (values.len(), series.charts.into_iter().take(1).collect());
         series.charts[0].lines.truncate(1);
@@ -484,7 +487,7 @@ fn the_page_of_a_run_without_series_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = sample::lab(&["sim"], 1);
     lab.runs.truncate(1);
-    weir_report::write_pages(folder.path(), &lab, |_| Ok(weir_report::model::RunSeries::default())).unwrap();
+    weir_report::write_pages(folder.path(), &lab, |_| Ok(RunSeries::default())).unwrap();
     let run = open(&browser, &folder.path().join(format!("report/sim/{}.html", lab.runs[0].id)));
     assert_sound("the run", &run, 0);
     assert!(run.dom.contains("No series were recorded."));

@@ -51,7 +51,7 @@ fn a_second_report_replaces_the_first_and_removes_its_files() {
     let gone = lab.runs.pop().unwrap();
     weir_report::write_pages(folder.path(), &lab, |run| Ok(sample::series(run))).unwrap();
     let again = files(folder.path());
-    assert!(!again.contains(&format!("report/{}/{}.html", gone.engine, gone.id)));
+    assert!(!again.contains(&format!("report/{}/{}.html", gone.engine(), gone.id)));
     assert!(!again.contains(&format!("report/both/{}.html", gone.id)));
     assert!(again.iter().all(|name| !name.rsplit('/').next().unwrap().starts_with('.')), "{again:?}");
 }

@@ -1,13 +1,22 @@
 //! A small made-up lab for tests of the pages: two rates, three queues, two pairs of controllers, two repeats, two
 //! engines. Its numbers are formulas of the cell, so that every run of a test sees the same; none was measured.
 
+use std::sync::Arc;
 use weir_base::Ecn;
 use weir_record::compare::{Bound, Comparison, Estimate};
-use weir_record::{Distribution, Param};
-use weir_report::model::{
-    Chart, Event, FlowNumbers, FlowSeries, GroupNumbers, Ink, Lab, Line, LinkNumbers, PacketNumbers,
-    RunNumbers, RunSeries, Spread,
+use weir_record::metrics::aqm::AQM_DROP;
+use weir_record::metrics::queue::{
+    ARRIVED, DROP_PROBABILITY, DROPPED, DROPPED_FULL, LINK_CAPACITY, MARK_PROBABILITY, MARKED, QUEUE_DELAY,
+    UTILISATION,
 };
+use weir_record::metrics::rate::{GOODPUT, JAIN, RATE_RATIO, READ, WINDOW_RATIO};
+use weir_record::metrics::tcp::{CWND, RETRANSMISSION_PERCENT, RETRANSMISSIONS, RTT, RTT_BASE, RTT_MEAN};
+use weir_record::{
+    ClassSummary, Distribution, FlowSummary, GroupSummary, Metric, Metrics, PairSummary, Param, QueueSummary,
+    RunSummary, Value,
+};
+use weir_report::charts::{Chart, Event, FlowSeries, Ink, Line, RunSeries, Spread};
+use weir_report::lab::{Lab, LinkPlan, Run};
 
 const QUEUES: [(&str, &str, f64, Option<f64>); 3] = [
     ("tail-drop 1 bdp", "tail-drop", 14.0, None),
@@ -41,8 +50,9 @@ pub(crate) fn lab(engines: &[&str], repeats: u32) -> Lab {
             }
         }
     }
-    if let Some(run) = lab.runs.iter_mut().rev().find(|run| run.engine == "live") {
-        run.invalid = vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
+    if let Some(run) = lab.runs.iter_mut().rev().find(|run| run.engine() == "live") {
+        Arc::make_mut(&mut run.summary).invalid =
+            vec!["lateness p99 was 412 µs, above its bound of 200 µs".into()];
         run.warnings = vec!["normal scheduling: SCHED_FIFO was refused".into()];
     }
     lab
@@ -51,18 +61,16 @@ pub(crate) fn lab(engines: &[&str], repeats: u32) -> Lab {
 /// A lab of `count` runs on one level, for the index of a large tree.
 pub(crate) fn large(count: usize) -> Lab {
     let mut lab = lab(&["sim"], 1);
-    let base = lab.runs[0].clone();
     lab.levels.insert(0, "cell".into());
-    lab.runs = (0..count)
-        .map(|i| {
-            let mut run = base.clone();
-            run.id = format!("cell-{i}");
-            run.number = i;
-            run.params.insert(0, format!("{i}"));
-            run.links[0].packets.delay_ms = Some(spread(10.0 + 20.0 * wave(i)));
-            run
-        })
-        .collect();
+    let params = lab.runs[0].params.clone();
+    let cell = |i: usize| {
+        let queue = ("tail-drop 1 bdp", "tail-drop", 10.0 + 20.0 * wave(i), None);
+        let mut run = one("sim", &params, (10.0, &queue, ("newreno", "newreno")), 1, 0.5);
+        (run.id, run.number) = (format!("cell-{i}"), i);
+        run.params.insert(0, format!("{i}"));
+        run
+    };
+    lab.runs = (0..count).map(cell).collect();
     lab
 }
 
@@ -85,113 +93,111 @@ fn spread(mean: f64) -> Distribution {
 
 type Cell<'a> = (f64, &'a (&'a str, &'a str, f64, Option<f64>), (&'a str, &'a str));
 
-fn one(
-    engine: &str,
-    params: &[String],
-    (rate, queue, pair): Cell<'_>,
-    repeat: u32,
-    wobble: f64,
-) -> RunNumbers {
+fn one(engine: &str, params: &[String], (rate, queue, pair): Cell<'_>, repeat: u32, wobble: f64) -> Run {
     let delay = spread(queue.2 * (0.96 + 0.08 * wobble));
     let used = 99.4 - 2.0 * wobble;
     let first = if pair.0 == pair.1 { 48.0 } else { 34.0 } + 3.0 * wobble;
     let arrived = (rate * 30.0 * 83.0) as u64;
-    let of_class = |class: Ecn, part: f64| PacketNumbers {
-        utilisation_percent: Some(used * part),
-        delay_ms: Some(delay),
-        arrived: (arrived as f64 * part) as u64,
-        dropped: if class == Ecn::NotEct { arrived / 170 } else { 0 },
-        dropped_percent: Some(if class == Ecn::NotEct { 100.0 / 170.0 / part } else { 0.0 }),
-        marked: if class == Ecn::Ect0 { arrived / 140 } else { 0 },
-        marked_percent: (class == Ecn::Ect0).then_some(100.0 / 140.0),
+    let number = |metric: Metric, number: f64| (metric, Value::Number(number));
+    let count = |metric: Metric, count: u64| (metric, Value::Count(count));
+    let times = |metric: Metric, times: Distribution| (metric, Value::Distribution(times));
+    let of_class = |class: Ecn, part: f64| {
+        let (dropped, marked) = (class == Ecn::NotEct, class == Ecn::Ect0);
+        let mut values = vec![
+            number(UTILISATION, used * part),
+            times(QUEUE_DELAY, delay),
+            number(DROP_PROBABILITY, if dropped { 100.0 / 170.0 / part } else { 0.0 }),
+            count(ARRIVED, (arrived as f64 * part) as u64),
+            count(DROPPED, if dropped { arrived / 170 } else { 0 }),
+            count(MARKED, if marked { arrived / 140 } else { 0 }),
+        ];
+        values.extend(marked.then_some(number(MARK_PROBABILITY, 100.0 / 140.0)));
+        ClassSummary { class, metrics: metrics(values) }
     };
-    let group = |name: &str, controller: &str, share: f64| GroupNumbers {
+    let group = |name: &str, controller: &str, share: f64| GroupSummary {
         name: name.into(),
         controller: Some(controller.into()),
         transport: "tcp".into(),
         flows: 2,
-        goodput_mbps: Some(rate * share / 100.0),
-        link: Some("forward".into()),
-        share_percent: Some(share),
-        flowshare: None,
-        variation: None,
-        rtt_ms: Some(spread(20.0 + delay.mean)),
-        base_rtt_ms: Some(20.0),
-        window_segments: Some(rate * share * 0.02 + 4.0),
-        retransmissions: Some(arrived / 300),
-        retransmitted_percent: Some(0.62),
-        completion_s: None,
-        waits: Vec::new(),
+        metrics: metrics([
+            number(GOODPUT, rate * share / 100.0),
+            // Of 25 s.
+            number(READ, rate * share / 100.0 * 25.0 / 8e-6),
+            times(RTT, spread(20.0 + delay.mean)),
+            number(RTT_BASE, 20.0),
+            number(CWND, rate * share * 0.02 + 4.0),
+            count(RETRANSMISSIONS, arrived / 300),
+            number(RETRANSMISSION_PERCENT, 0.62),
+        ]),
     };
     let flows = (0..4).map(|i| {
         let goodput = rate * (if i < 2 { first } else { 95.0 - first }) / 200.0;
-        FlowNumbers {
-            goodput_mbps: Some(goodput),
-            rtt_mean_ms: Some(20.0 + delay.mean),
-            retransmissions: Some(arrived / 600),
-            ..flow(i / 2, i % 2)
-        }
+        let rtt = number(RTT_MEAN, 20.0 + delay.mean);
+        flow(i / 2, i % 2, [number(GOODPUT, goodput), rtt, count(RETRANSMISSIONS, arrived / 600)])
     });
-    RunNumbers {
-        id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
+    let marks = queue.1 == "pie";
+    let mut forward = vec![
+        number(UTILISATION, used),
+        times(QUEUE_DELAY, delay),
+        number(DROP_PROBABILITY, 100.0 / 170.0),
+        count(ARRIVED, arrived),
+        count(DROPPED, arrived / 170),
+        count(DROPPED_FULL, arrived / 170),
+        count(MARKED, if marks { arrived / 140 } else { 0 }),
+        number(LINK_CAPACITY, rate),
+    ];
+    forward.extend(marks.then_some(number(MARK_PROBABILITY, 100.0 / 140.0)));
+    forward.extend(queue.3.map(|_| times(AQM_DROP, spread(0.6))));
+    let back = [number(UTILISATION, 2.4), times(QUEUE_DELAY, spread(0.04)), count(ARRIVED, arrived / 2)];
+    let classes = [(Ecn::NotEct, 0.4), (Ecn::Ect0, 0.6)].map(|(class, part)| of_class(class, part));
+    let link = |link: &str, queue: &str, metrics, carries: &[&str], classes| QueueSummary {
+        link: link.into(),
+        queue: queue.into(),
+        carries: carries.iter().map(|group| (*group).into()).collect(),
+        metrics,
+        classes,
+    };
+    let ratios = [number(RATE_RATIO, first / (95.0 - first)), number(WINDOW_RATIO, first / (94.0 - first))];
+    let summary = RunSummary {
         engine: engine.into(),
-        params: params.to_vec(),
         repeat,
         seed: 7 + u64::from(repeat),
         duration_s: 30.0,
         warmup_s: 5.0,
-        bottleneck: Some(0),
-        links: vec![
-            LinkNumbers {
-                name: "forward".into(),
-                queue: queue.1.into(),
-                target_ms: queue.3,
-                carries: vec!["a".into(), "b".into()],
-                rate_mbps: Some(rate),
-                capacity_mbps: Some(rate),
-                packets: PacketNumbers {
-                    utilisation_percent: Some(used),
-                    delay_ms: Some(delay),
-                    arrived,
-                    dropped: arrived / 170,
-                    dropped_percent: Some(100.0 / 170.0),
-                    marked: if queue.1 == "pie" { arrived / 140 } else { 0 },
-                    marked_percent: (queue.1 == "pie").then_some(100.0 / 140.0),
-                },
-                drop_reasons: [arrived / 170, 0, 0],
-                probabilities: [queue.3.map(|_| spread(0.6)), None],
-                lost: 0,
-                classes: [(Ecn::NotEct, 0.4), (Ecn::Ect0, 0.6)]
-                    .map(|(class, part)| (class, of_class(class, part)))
-                    .into(),
-            },
-            LinkNumbers {
-                name: "back".into(),
-                queue: "tail-drop".into(),
-                rate_mbps: Some(rate),
-                packets: PacketNumbers {
-                    utilisation_percent: Some(2.4),
-                    delay_ms: Some(spread(0.04)),
-                    arrived: arrived / 2,
-                    ..PacketNumbers::default()
-                },
-                ..LinkNumbers::default()
-            },
+        metrics: metrics([number(JAIN, 0.97 - 0.1 * wobble)]),
+        queues: vec![
+            link("forward", queue.1, metrics(forward), &["a", "b"], classes.into()),
+            link("back", "tail-drop", metrics(back), &[], vec![]),
         ],
         groups: vec![group("a", pair.0, first), group("b", pair.1, 95.0 - first)],
+        pairs: vec![PairSummary { group: "a".into(), to: "b".into(), metrics: metrics(ratios) }],
         flows: flows.collect(),
-        jain: Some(0.97 - 0.1 * wobble),
-        rate_ratio: Some(first / (95.0 - first)),
-        window_ratio: Some(first / (94.0 - first)),
-        ..RunNumbers::default()
+        ..RunSummary::default()
+    };
+    let plan = LinkPlan { target_ms: None, rate_mbps: Some(rate) };
+    Run {
+        id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
+        summary: Arc::new(summary),
+        params: params.to_vec(),
+        bottleneck: Some(0),
+        planned: vec![LinkPlan { target_ms: queue.3, ..plan }, plan],
+        ..Run::default()
     }
 }
 
+pub(crate) fn metrics(values: impl IntoIterator<Item = (Metric, Value)>) -> Metrics {
+    values.into_iter().map(|(metric, value)| (metric.name, value)).collect()
+}
+
 /// A flow of the group `a` or `b`.
-pub(crate) fn flow(group: usize, number: usize) -> FlowNumbers {
+pub(crate) fn flow(
+    group: usize,
+    number: usize,
+    values: impl IntoIterator<Item = (Metric, Value)>,
+) -> FlowSummary {
     let group = ["a", "b"][group].to_string();
-    let name = format!("{group}-{}", number + 1);
-    FlowNumbers { name: name.into(), group: group.into(), ..FlowNumbers::default() }
+    let (name, transport) = (format!("{group}-{}", number + 1).into(), "tcp".into());
+    FlowSummary { name, group: group.into(), controller: None, transport, metrics: metrics(values) }
 }
 
 fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
@@ -220,7 +226,7 @@ fn verdicts(params: &[String], place: usize) -> Vec<Comparison> {
     let delay = if place == 4 { [0.33, 0.331] } else { [0.03, 0.031] };
     vec![
         row("utilisation_percent", None, 98.6, &[-0.3, -0.31], Bound::Absolute(2.0)),
-        row("queue_delay_ms", None, 14.6, &delay, Bound::Relative(0.15)),
+        row(QUEUE_DELAY.name, None, 14.6, &delay, Bound::Relative(0.15)),
         row("goodput_share_percent", Some("a"), 49.1, &[8.9, 9.5], Bound::Absolute(10.0)),
     ]
 }
@@ -232,16 +238,16 @@ fn spread_of(name: &str, mean: f64) -> Spread {
 }
 
 /// Number of plots on a run's page: one for each chart, and one more for its distribution.
-pub(crate) fn plots(run: &RunNumbers) -> usize {
+pub(crate) fn plots(run: &Run) -> usize {
     let series = series(run);
     let flows = series.flows.iter().flat_map(|flows| &flows.charts);
     series.charts.iter().chain(flows).map(|chart| 1 + usize::from(!chart.spreads.is_empty())).sum()
 }
 
 /// Series for a run: sawtooth windows, with matching rates and delays.
-pub(crate) fn series(run: &RunNumbers) -> RunSeries {
+pub(crate) fn series(run: &Run) -> RunSeries {
     let count = 300;
-    let late = if run.engine == "live" { 9.0 } else { 0.0 };
+    let late = if run.engine() == "live" { 9.0 } else { 0.0 };
     let saw =
         move |i: usize, length: f64, from: f64| from + (1.0 - from) * (((i as f64 + late) / length) % 1.0);
     let line = |name: &str, ink: Ink, values: &dyn Fn(usize) -> f64| Line {
@@ -252,8 +258,8 @@ pub(crate) fn series(run: &RunNumbers) -> RunSeries {
         bound: false,
         values: (0..count).map(|i| Some(values(i))).collect(),
     };
-    let rate = run.links[0].rate_mbps.unwrap();
-    let delay = run.links[0].packets.delay_ms.unwrap().mean;
+    let rate = run.planned[0].rate_mbps.unwrap();
+    let delay = run.summary.queues[0].metrics.number(&QUEUE_DELAY).unwrap();
     let chart = |key: &str, title: &str, unit: &str, lines: Vec<Line>| Chart {
         key: key.into(),
         title: title.into(),
