@@ -45,8 +45,8 @@ pub use info::{
 };
 pub use json::{to_json, write_json};
 pub use metrics::{
-    Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, Plot, SETTLING_TOLERANCE, Value, View,
-    Window, metric,
+    Column, Distribution, Domain, Level, METRICS, Metric, Metrics, Outside, Plot, SETTLING_TOLERANCE, Value,
+    View, Window, metric,
 };
 pub use oracle::{LEAST_USED_PERCENT, MOST_ESTIMATE, ROUND_TRIPS_ABOVE, STARTUP_ROUND_TRIPS, Trip};
 pub use packed::PackedHistogram;

@@ -8,46 +8,47 @@ weir.onLab((head, all) => {
   const MOST_CHOSEN = 6;
   const MOST_LISTED = 200;
   const VIEWS = [["cells", "All cells"], ["overlay", "Over time and distribution"], ["bars", "Bars"], ["lines", "Along a level"], ["heat", "Heat map"]];
-  const STATS = ["mean", "p1", "p25", "p50", "p75", "p99"];
+  const { STATS } = weir;
   const base = host.dataset.base;
   const className = { "not-ect": "Not-ECT", ect0: "ECT(0)", ect1: "ECT(1)", ce: "CE" };
 
   // The metrics that can be shown. `of(run)` gives a number, or [mean, p1, p25, p50, p75, p99].
   const link = (run) => run.l.find((one) => one.i === state.link) || null;
-  const byClass = (place) => head.classes.map((name, bits) => ({
-    name: className[name] || name, ink: "c" + bits, of: (run) => ((((link(run) || {}).c) || []).find((c) => c[0] === bits) || [])[place],
+  const [ofRun, ofLink, ofClass, ofGroup] = ["run", "link", "class", "group"].map((kind) => weir.reader(head, kind));
+  const ofPair = ((read) => (run, name) => read({ v: run.pair }, name))(weir.reader(head, "pair"));
+  const byClass = (metric) => () => head.classes.map((name, bits) => ({
+    name: className[name] || name, ink: "c" + bits, of: (run) => ofClass((((link(run) || {}).c) || []).find((one) => one.i === bits), metric),
   }));
-  const byGroup = (place) => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => (run.g.find((g) => g[0] === i) || [])[place] }));
+  const groupIn = (run, i) => run.g.find((one) => one.i === i);
+  const byGroup = (metric) => () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => ofGroup(groupIn(run, i), metric) }));
   const one = (name, of) => [{ name, ink: "n0", of }];
+  const DELAY = "queue_delay_ms";
   const metrics = [
     { key: "delay", name: "Queue delay", unit: "ms", kind: "box", series: () => {
-      const classes = byClass(4);
-      const seen = classes.filter((c) => all.some((run) => c.of(run)));
-      return seen.length > 1 ? seen : one("all packets", (run) => (link(run) || {}).d);
+      const seen = byClass(DELAY)().filter((c) => all.some((run) => c.of(run)));
+      return seen.length > 1 ? seen : one("all packets", (run) => ofLink(link(run), DELAY));
     } },
-    { key: "used", name: "Link utilisation by class", unit: "%", kind: "stack", ceiling: 100, series: () => byClass(1) },
-    { key: "goodput", name: "Goodput by group", unit: "Mbit/s", kind: "stack", series: () => byGroup(1) },
-    { key: "drop", name: "Drop probability", unit: "%", kind: "dot", series: () => byClass(2) },
-    { key: "mark", name: "Mark probability", unit: "%", kind: "dot", series: () => byClass(3) },
-    { key: "aqm", name: "Probability set by the AQM", unit: "%", kind: "box", series: () => [["of drops", "n1"], ["of marks", "n0"]].map(([name, ink], i) =>
-      ({ name, ink, of: (run) => ((link(run) || {}).a || [])[i] })) },
-    { key: "rtt", name: "RTT by group", unit: "ms", kind: "box", series: () => byGroup(2) },
+    { key: "used", name: "Link utilisation by class", unit: "%", kind: "stack", ceiling: 100, series: byClass("utilisation_percent") },
+    { key: "goodput", name: "Goodput by group", unit: "Mbit/s", kind: "stack", series: byGroup("goodput_mbps") },
+    { key: "drop", name: "Drop probability", unit: "%", kind: "dot", series: byClass("drop_probability_percent") },
+    { key: "mark", name: "Mark probability", unit: "%", kind: "dot", series: byClass("mark_probability_percent") },
+    { key: "aqm", name: "Probability set by the AQM", unit: "%", kind: "box", series: () =>
+      [["of drops", "n1", "aqm_drop_probability_percent"], ["of marks", "n0", "aqm_mark_probability_percent"]].map(([name, ink, metric]) =>
+        ({ name, ink, of: (run) => ofLink(link(run), metric) })) },
+    { key: "rtt", name: "RTT by group", unit: "ms", kind: "box", series: byGroup("rtt_ms") },
     { key: "above-base", name: "RTT above its base", unit: "ms", kind: "box", series: () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => {
-      const group = run.g.find((g) => g[0] === i);
-      return group && group[2] && Number.isFinite(group[6]) ? group[2].map((rtt) => Math.max(0, rtt - group[6])) : null;
+      const [rtts, base] = ["rtt_ms", "rtt_base_ms"].map((metric) => ofGroup(groupIn(run, i), metric));
+      return rtts && Number.isFinite(base) ? rtts.map((rtt) => Math.max(0, rtt - base)) : null;
     } })) },
-    { key: "rate-ratio", name: "Rate ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("rate ratio", (run) => run.rr) },
-    { key: "window-ratio", name: "Window ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("window ratio", (run) => run.wr) },
-    { key: "jain", name: "Jain’s index", unit: "1 is even", kind: "dot", ceiling: 1, series: () => one("Jain’s index", (run) => run.j) },
-    { key: "again", name: "Segments retransmitted", unit: "%", kind: "dot", series: () => byGroup(3) },
-    { key: "window", name: "Congestion window by group", unit: "segments", kind: "dot", series: () => byGroup(5) },
-    ...[["completion", "flows", 2, "Completion time", "s", "box"], ["requests", "requests", 2, "Request time", "ms", "box"],
-      ["request-rate", "requests", 3, "Requests answered", "1/s", "dot"], ["frames", "frames", 2, "Frame delay", "ms", "box"],
-      ["on-time", "frames", 4, "Frames on time", "%", "dot"], ["frames-lost", "frames", 5, "Frames lost", "%", "dot"]].map(([key, what, place, name, unit, kind]) =>
-      ({ key, name: name + " by group", unit, kind, series: () => head.groups.map((group, i) => ({ name: group, ink: "g" + (i % 8), of: (run) => {
-        const waits = (run.g.find((g) => g[0] === i) || [])[9] || [];
-        return (waits.find((wait) => wait[0] === what) || [])[place];
-      } })) })),
+    { key: "rate-ratio", name: "Rate ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("rate ratio", (run) => ofPair(run, "rate_ratio")) },
+    { key: "window-ratio", name: "Window ratio", unit: "first to second group", kind: "dot", log: true, series: () => one("window ratio", (run) => ofPair(run, "window_ratio")) },
+    { key: "jain", name: "Jain’s index", unit: "1 is even", kind: "dot", ceiling: 1, series: () => one("Jain’s index", (run) => ofRun(run, "jain_index")) },
+    { key: "again", name: "Segments retransmitted", unit: "%", kind: "dot", series: byGroup("retransmission_percent") },
+    { key: "window", name: "Congestion window by group", unit: "segments", kind: "dot", series: byGroup("cwnd_segments") },
+    ...[["completion", "completion_time_s", "Completion time", "s", "box"], ["requests", "request_time_ms", "Request time", "ms", "box"],
+      ["request-rate", "requests_per_s", "Requests answered", "1/s", "dot"], ["frames", "frame_delay_ms", "Frame delay", "ms", "box"],
+      ["on-time", "frames_on_time_percent", "Frames on time", "%", "dot"], ["frames-lost", "frames_lost_percent", "Frames lost", "%", "dot"]].map(([key, metric, name, unit, kind]) =>
+      ({ key, name: name + " by group", unit, kind, series: byGroup(metric) })),
   ];
 
   // All other metrics of the registry, for every subject: loaded when one of them is chosen.
@@ -294,7 +295,7 @@ weir.onLab((head, all) => {
   const members = () => metricOf(state.metric).series().filter((one) => all.some((run) => filled(one.of(run))));
   const boxed = () => state.view !== "overlay" && (metricOf(state.metric) || {}).kind === "box";
   // One number of a run; of a distribution, the chosen statistic.
-  const single = (value) => (Array.isArray(value) ? value[STATS.indexOf(state.stat)] : value);
+  const single = (value) => weir.statistic(value, state.stat);
   const meanOf = (runs, one) => weir.mean(runs.filter((run) => !run.x || runs.every((other) => other.x)).map((run) => single(one.of(run))).filter(Number.isFinite));
 
   const engineOn = () => Math.max(0, state.engines.indexOf(true));

@@ -9,6 +9,8 @@ weir.onLab((head, all) => {
   const tree = document.getElementById("tree");
   const find = document.getElementById("find");
   const engines = head.engines.length > 1;
+  const read = { link: weir.reader(head, "link"), class: weir.reader(head, "class"), group: weir.reader(head, "group") };
+  const classIn = (link, bits) => ((link || {}).c || []).find((one) => one.i === bits);
 
   // Cells: the runs that differ only in the repeat.
   const byKey = new Map();
@@ -25,49 +27,38 @@ weir.onLab((head, all) => {
     cell.facts = facts(cell);
   });
 
-  // The values of a cell: for each link (and class) and each group, each with its mean over the repeats.
+  // The values of a cell: for each link (and class) and each group those columns that metrics declare, each with its mean over the
+  // repeats. `row` gives the row of such a subject in a run.
   function facts(cell) {
     const list = [];
-    const over = (of) => weir.mean(cell.told.map(of).filter(Number.isFinite));
-    const value = (key, what, unit, of, main) => ({ key, what, unit, main, ...over(of) });
-    const known = (values) => values.filter((one) => one.count > 0 && (one.key !== "marked" || one.mean > 0));
     const seen = (of) => [...new Set(cell.told.flatMap(of))];
+    const values = (kind, row, wanted = () => true) => head.columns.filter((column) => column.of.includes(kind) && wanted(column.shown)).map(({ metric, unit, shown }) => {
+      const of = (run) => {
+        const value = weir.statistic(read[kind](row(run), metric), shown.statistic);
+        return value || shown.zeros !== "left-out" ? value : NaN;
+      };
+      return { ...shown, unit, ...weir.mean(cell.told.map(of).filter(Number.isFinite)) };
+    }).filter((one) => one.count > 0 && (one.zeros !== "hidden" || one.mean > 0));
     const carrying = seen((run) => run.l.filter((link) => link.t).map((link) => link.i));
     const links = carrying.length ? carrying : seen((run) => (run.b === null ? [] : [run.b]));
     for (const i of links) {
-      const link = (run) => run.l.find((one) => one.i === i) || {};
+      const link = (run) => run.l.find((one) => one.i === i);
       const name = head.links[i];
       const first = link(cell.told[0]);
       const apart = classesOf(cell, link);
-      const used = value("used", "used", "%", (run) => link(run).u);
-      const about = [first.q, Number.isFinite(first.cap) ? `${num(first.cap)} Mbit/s` : null].filter(Boolean).join(", ");
-      if (!apart.length) {
-        list.push({ who: `link ${name}`, about, link: name, values: known([
-          value("delay", "queue delay", "ms", (run) => (link(run).d || [])[0], true), value("p99", "p99", "ms", (run) => (link(run).d || [])[5]),
-          used, value("dropped", "dropped", "%", (run) => link(run).dp), value("marked", "marked", "%", (run) => link(run).mp)]) });
-        continue;
-      }
-      list.push({ who: `link ${name}`, about, link: name, values: known([used]) });
+      const capacity = read.link(first, "link_capacity_mbps");
+      const about = [first && first.q, Number.isFinite(capacity) ? `${num(capacity)} Mbit/s` : null].filter(Boolean).join(", ");
+      list.push({ who: `link ${name}`, about, link: name, values: values("link", link, (shown) => !apart.length || !shown.by_class) });
       for (const bits of apart) {
-        const of = (run) => (link(run).c || []).find((one) => one[0] === bits) || [];
-        list.push({ who: `link ${name}, ${className(bits)}`, link: name, class: head.classes[bits], values: known([
-          value("delay", "queue delay", "ms", (run) => (of(run)[4] || [])[0], true), value("p99", "p99", "ms", (run) => (of(run)[4] || [])[5]),
-          value("dropped", "dropped", "%", (run) => of(run)[2]), value("marked", "marked", "%", (run) => of(run)[3])]) });
+        const of = (run) => classIn(link(run), bits);
+        list.push({ who: `link ${name}, ${className(bits)}`, link: name, class: head.classes[bits], values: values("class", of, (shown) => shown.by_class) });
       }
     }
-    for (const i of seen((run) => run.g.map((group) => group[0]))) {
-      const group = (run) => run.g.find((one) => one[0] === i) || [];
+    for (const i of seen((run) => run.g.map((group) => group.i))) {
+      const group = (run) => run.g.find((one) => one.i === i);
       const name = head.groups[i];
-      const over = group(cell.told[0])[8];
-      const wait = (run, what) => (group(run)[9] || []).find((one) => one[0] === what) || [];
-      list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: known([
-        value("goodput", "goodput", "Mbit/s", (run) => group(run)[1], true), value("rtt", "RTT", "ms", (run) => (group(run)[2] || [])[0]),
-        value("retrans", "retransmitted", "%", (run) => group(run)[3] || NaN),
-        value("completion", "completion p50", "s", (run) => (wait(run, "flows")[2] || [])[3]), value("completion-p99", "completion p99", "s", (run) => (wait(run, "flows")[2] || [])[5]),
-        value("request", "request p50", "ms", (run) => (wait(run, "requests")[2] || [])[3]), value("request-p99", "request p99", "ms", (run) => (wait(run, "requests")[2] || [])[5]),
-        value("on-time", "frames on time", "%", (run) => wait(run, "frames")[4]),
-        value("ensembles", "ensembles", "1/s", (run) => wait(run, "ensembles’ frames")[3]),
-        value("asynchrony", "completion asynchrony", "ms", (run) => (wait(run, "asynchrony")[2] || [])[0])]) });
+      const over = (group(cell.told[0]) || {}).l;
+      list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: values("group", group) });
     }
     return list;
   }
@@ -75,7 +66,7 @@ weir.onLab((head, all) => {
   // The codepoints of a link with separate values: L4S and others, if both sent data.
   function classesOf(cell, link) {
     const sums = [0, 0, 0, 0];
-    cell.told.forEach((run) => (link(run).c || []).forEach((one) => (sums[one[0]] += one[1] || 0)));
+    cell.told.forEach((run) => ((link(run) || {}).c || []).forEach((one) => (sums[one.i] += read.class(one, "utilisation_percent") || 0)));
     const whole = sums.reduce((a, b) => a + b, 0);
     const told = head.classes.map((_, bits) => bits).filter((bits) => head.classes[bits] !== "ce" && whole > 0 && sums[bits] >= 0.01 * whole);
     const l4s = head.classes.indexOf("ect1");

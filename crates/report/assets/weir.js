@@ -25,6 +25,16 @@ const weir = (() => {
     pages.set(name, data);
   }
 
+  // Reads a metric of a run (`run`), its first pair of groups, a link, a class or a group by its name: `row.v` holds the values.
+  // A distribution is [mean, p1, p25, p50, p75, p99].
+  const STATS = ["mean", "p1", "p25", "p50", "p75", "p99"];
+  function reader(head, kind) {
+    const at = new Map(head.of[kind].map((name, i) => [name, i]));
+    return (row, name) => (row ? row.v[at.get(name)] : undefined);
+  }
+  // The same as one number.
+  const statistic = (value, name) => (Array.isArray(value) ? value[STATS.indexOf(name)] : value);
+
   // The page of a run of `lab.js`, or that of both engines, from the folder `report`.
   function pageOf(head, one, kind) {
     const id = encodeURIComponent(one.id);
@@ -237,7 +247,7 @@ const weir = (() => {
   setUpTheme();
 
   return {
-    lab, run, fill, runs, page, pages, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, engineName, labelOf, shade, markEvents, href, ticks, colour,
+    lab, run, fill, runs, page, pages, reader, statistic, STATS, pageOf, el, num, half, inUnit, withUnit, plain, short, count, numberIn, average, mean, tint, sortAll, levelName, engineName, labelOf, shade, markEvents, href, ticks, colour,
     onLab: (call) => (showLab = call),
     onTheme: (call) => themeChanged.push(call),
   };

@@ -275,11 +275,6 @@ impl Run {
             share.map(|(read, (_, capacity))| 100.0 * read / capacity),
         )
     }
-
-    /// A metric of the first pair of groups.
-    pub(crate) fn of_pair(&self, metric: &Metric) -> Option<f64> {
-        self.summary.pairs.first()?.metrics.number(metric)
-    }
 }
 
 impl LinkPlan {

@@ -6,21 +6,19 @@ use crate::compact::{push_compact, push_line};
 use crate::lab::{Group, Lab, Link, PIECE, Run};
 use crate::number::rounded;
 use crate::sentence;
-use crate::waits::{self, Wait};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use weir_base::CODEPOINTS;
 use weir_record::metrics::aqm::{AQM_DROP, AQM_MARK};
 use weir_record::metrics::completion::COMPLETION_TIME;
-use weir_record::metrics::queue::{
-    ARRIVED, DROP_PROBABILITY, LINK_CAPACITY, MARK_PROBABILITY, QUEUE_DELAY, UTILISATION,
-};
-use weir_record::metrics::rate::{GOODPUT, JAIN, RATE_RATIO, WINDOW_RATIO};
-use weir_record::metrics::tcp::{CWND, RETRANSMISSION_PERCENT, RTT, RTT_BASE};
-use weir_record::{ClassSummary, Distribution, Metric, Metrics};
+use weir_record::metrics::message::{FRAME_DELAY, FRAMES_LOST, REQUESTS_PER_SECOND};
+use weir_record::metrics::queue::{ARRIVED, LINK_CAPACITY, UTILISATION};
+use weir_record::metrics::rate::{JAIN, RATE_RATIO, WINDOW_RATIO};
+use weir_record::metrics::tcp::{CWND, RTT_BASE};
+use weir_record::{ClassSummary, Column, Level, METRICS, Metric, Metrics, Value};
 
-/// `report/lab.js`: one object with every run's numbers, with short names.
+/// `report/lab.js`: every run's numbers, as lists in the order of the metrics that the head names.
 pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
     let groups = lab.group_names();
     let engines = lab.engines();
@@ -30,12 +28,24 @@ pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
         "lab": lab.name, "levels": lab.levels, "values": values, "groups": groups, "engines": engines, "links": links,
         "classes": CODEPOINTS.map(|class| class.name()), "piece": lab.is_large().then_some(PIECE),
         "growing": u8::from(lab.growing), "metrics": u8::from(lab.has_columns),
+        "of": { "run": names(OF_RUN), "pair": names(OF_PAIR), "link": names(&of_level(Level::Link)),
+                "class": names(&of_level(Level::Class)), "group": names(&of_level(Level::Group)) },
+        "columns": columns(),
     });
     let mut script = b"weir.lab(".to_vec();
     push_json(&head, &mut script);
     push(&mut script, b",[\n");
+    let head = Head {
+        groups: &groups,
+        engines: &engines,
+        links: &links,
+        values: &values,
+        of_link: of_level(Level::Link),
+        of_class: of_level(Level::Class),
+        of_group: of_level(Level::Group),
+    };
     for run in &lab.runs {
-        push_json(&one_run(run, &groups, &engines, &links, &values), &mut script);
+        push_json(&head.run(run), &mut script);
         push(&mut script, b",\n");
     }
     push(&mut script, b"]);\n");
@@ -69,8 +79,34 @@ fn place<T: PartialEq + ?Sized>(names: &[&T], name: &T) -> usize {
     names.iter().position(|known| *known == name).unwrap_or(0)
 }
 
+/// The metrics of the run itself, and of its first pair of groups.
+const OF_RUN: &[Metric] = &[JAIN];
+const OF_PAIR: &[Metric] = &[RATE_RATIO, WINDOW_RATIO];
+/// The metrics of links, classes and groups that the index or the comparison shows, without those that declare columns.
+const COMPARED: &[Metric] =
+    &[LINK_CAPACITY, AQM_DROP, AQM_MARK, CWND, RTT_BASE, REQUESTS_PER_SECOND, FRAME_DELAY, FRAMES_LOST];
+
+/// The metrics of a level in the lab's table, in the order of their values.
+fn of_level(level: Level) -> Vec<Metric> {
+    let shown = |metric: &&Metric| !metric.columns.is_empty() || COMPARED.contains(metric);
+    METRICS.iter().filter(|metric| metric.of.contains(&level)).filter(shown).copied().collect()
+}
+
+fn names(metrics: &[Metric]) -> Vec<&'static str> {
+    metrics.iter().map(|metric| metric.name).collect()
+}
+
+/// The numbers of the index, as the metrics declare them.
+fn columns() -> Vec<Json> {
+    let all = METRICS.iter().flat_map(|metric| metric.columns.iter().map(move |column| (metric, column)));
+    let mut all: Vec<(&Metric, &Column)> = all.collect();
+    all.sort_by_key(|(_, column)| column.place);
+    let one = |(metric, column): (&Metric, &Column)| json!({ "metric": metric.name, "unit": metric.unit, "of": metric.of, "shown": column });
+    all.into_iter().map(one).collect()
+}
+
 /// A run's line in the lab's table. Values of levels, engines, groups and links are indices into the lists of the table's
-/// head.
+/// head, and `v` holds the values of the metrics that the head names.
 #[derive(Serialize)]
 struct Row<'a> {
     id: &'a str,
@@ -90,157 +126,126 @@ struct Row<'a> {
     w: &'a [String],
     /// Bottleneck.
     b: Option<usize>,
+    /// Metrics of the run.
+    v: Vec<Digits>,
+    /// Metrics of the first pair of groups.
+    pair: Vec<Digits>,
     /// Links.
     l: Vec<LinkRow>,
     /// Groups.
     g: Vec<GroupRow>,
-    /// Jain's index.
-    j: Option<f64>,
-    /// Rate ratio.
-    rr: Option<f64>,
-    /// Window ratio.
-    wr: Option<f64>,
 }
 
-/// A link: index, whether it carries data, queue, rate, capacity, utilisation, queue delay, drops and marks in percent, drop
-/// and mark probability of the AQM, and a row for each codepoint.
 #[derive(Serialize)]
 struct LinkRow {
     i: usize,
+    /// Whether it carries data.
     t: u8,
+    /// Queue.
     q: String,
-    r: Option<f64>,
-    cap: Option<f64>,
-    u: Option<f64>,
-    d: Option<Digits>,
-    dp: Option<f64>,
-    mp: Option<f64>,
-    a: [Option<Digits>; 2],
+    v: Vec<Digits>,
+    /// The codepoints of its packets.
     c: Vec<ClassRow>,
 }
 
-/// A codepoint, then utilisation, drops and marks in percent, and queue delay.
-type ClassRow = (usize, Option<f64>, Option<f64>, Option<f64>, Option<Digits>);
+#[derive(Serialize)]
+struct ClassRow {
+    i: usize,
+    v: Vec<Digits>,
+}
 
-/// A group's index, goodput, RTT, retransmissions in percent, completion time, window, base RTT, share, link, and waiting
-/// times.
-type GroupRow = (
-    usize,
-    Option<f64>,
-    Option<Digits>,
-    Option<f64>,
-    Option<f64>,
-    Option<f64>,
-    Option<f64>,
-    Option<f64>,
-    Option<usize>,
-    Vec<WaitRow>,
-);
+#[derive(Serialize)]
+struct GroupRow {
+    i: usize,
+    /// Its narrowest link.
+    l: Option<usize>,
+    v: Vec<Digits>,
+}
 
-/// Waiting times of a group: kind, unit, times, number per second, on time and lost in percent.
-type WaitRow = (&'static str, &'static str, Option<Digits>, Option<f64>, Option<f64>, Option<f64>);
+/// A value: nothing, a number, or mean and percentiles 1, 25, 50, 75 and 99 of a distribution.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Digits {
+    Number(Option<f64>),
+    Distribution([f64; 6]),
+}
 
-/// A distribution: mean and percentiles 1, 25, 50, 75 and 99.
-type Digits = [f64; 6];
+/// The names that the indices of rows refer to, and the metrics of each level.
+struct Head<'a> {
+    groups: &'a [&'a str],
+    engines: &'a [&'a str],
+    links: &'a [&'a str],
+    values: &'a [Vec<&'a str>],
+    of_link: Vec<Metric>,
+    of_class: Vec<Metric>,
+    of_group: Vec<Metric>,
+}
 
-fn one_run<'a>(
-    run: &'a Run,
-    groups: &[&str],
-    engines: &[&str],
-    links: &[&str],
-    values: &[Vec<&str>],
-) -> Row<'a> {
-    let sent = |link: &Link<'_>| {
-        link.queue.metrics.count(&ARRIVED) > Some(0)
-            || link.number(&UTILISATION).is_some_and(|used| used > 0.0)
-    };
-    let group = |group: Group<'_>| {
+impl Head<'_> {
+    fn run<'r>(&self, run: &'r Run) -> Row<'r> {
+        let sent = |link: &Link<'_>| {
+            link.queue.metrics.count(&ARRIVED) > Some(0)
+                || link.number(&UTILISATION).is_some_and(|used| used > 0.0)
+        };
+        let choice = |(known, value): (&Vec<&str>, &String)| place(known, value.as_str());
+        let (own, none) = (&run.summary, Metrics::default());
+        Row {
+            id: &run.id,
+            k: run.number,
+            e: place(self.engines, run.engine()),
+            p: self.values.iter().zip(&run.params).map(choice).collect(),
+            n: own.repeat,
+            s: sentence::run(run),
+            x: u8::from(!run.is_sound()),
+            w: &run.warnings,
+            b: run.bottleneck().map(|link| place(self.links, link.name())),
+            v: values(&own.metrics, OF_RUN),
+            pair: values(own.pairs.first().map_or(&none, |pair| &pair.metrics), OF_PAIR),
+            l: run.links().filter(sent).map(|link| self.link(&link)).collect(),
+            g: run.groups().map(|group| self.group(&group)).collect(),
+        }
+    }
+
+    fn link(&self, link: &Link<'_>) -> LinkRow {
+        let class = |class: &ClassSummary| ClassRow {
+            i: CODEPOINTS.iter().position(|known| *known == class.class).unwrap_or(0),
+            v: values(&class.metrics, &self.of_class),
+        };
+        LinkRow {
+            i: place(self.links, link.name()),
+            t: u8::from(!link.queue.carries.is_empty()),
+            q: sentence::spelled(&link.queue.queue),
+            v: values(&link.queue.metrics, &self.of_link),
+            c: link.queue.classes.iter().map(class).collect(),
+        }
+    }
+
+    fn group(&self, group: &Group<'_>) -> GroupRow {
         let of = &group.summary.metrics;
-        (
-            place(groups, &group.summary.name),
-            number(of, &GOODPUT),
-            distribution(of, &RTT),
-            number(of, &RETRANSMISSION_PERCENT),
-            number(of, &COMPLETION_TIME),
-            number(of, &CWND),
-            number(of, &RTT_BASE),
-            digits(group.share_percent),
-            group.link.map(|link| place(links, link)),
-            waits::of(&group).iter().map(wait).collect(),
-        )
-    };
-    Row {
-        id: &run.id,
-        k: run.number,
-        e: place(engines, run.engine()),
-        p: values.iter().zip(&run.params).map(|(known, value)| place(known, value.as_str())).collect(),
-        n: run.summary.repeat,
-        s: sentence::run(run),
-        x: u8::from(!run.is_sound()),
-        w: &run.warnings,
-        b: run.bottleneck().map(|link| place(links, link.name())),
-        l: run.links().filter(sent).map(|link| one_link(&link, place(links, link.name()))).collect(),
-        g: run.groups().map(group).collect(),
-        j: number(&run.summary.metrics, &JAIN),
-        rr: digits(run.of_pair(&RATE_RATIO)),
-        wr: digits(run.of_pair(&WINDOW_RATIO)),
+        let value = |metric: &Metric| match *metric != COMPLETION_TIME || group.to_complete {
+            true => digits(of.value(metric)),
+            false => Digits::Number(None),
+        };
+        GroupRow {
+            i: place(self.groups, &group.summary.name),
+            l: group.link.map(|link| place(self.links, link)),
+            v: self.of_group.iter().map(value).collect(),
+        }
     }
 }
 
-fn wait(wait: &Wait) -> WaitRow {
-    (
-        wait.what,
-        wait.unit,
-        wait.times.map(six_digits),
-        digits(wait.per_second),
-        digits(wait.on_time_percent),
-        digits(wait.lost_percent),
-    )
-}
-
-fn one_link(link: &Link<'_>, place: usize) -> LinkRow {
-    let all = &link.queue.metrics;
-    LinkRow {
-        i: place,
-        t: u8::from(!link.queue.carries.is_empty()),
-        q: sentence::spelled(&link.queue.queue),
-        r: digits(link.plan.rate_mbps),
-        cap: number(all, &LINK_CAPACITY),
-        u: number(all, &UTILISATION),
-        d: distribution(all, &QUEUE_DELAY),
-        dp: number(all, &DROP_PROBABILITY),
-        mp: number(all, &MARK_PROBABILITY),
-        a: [distribution(all, &AQM_DROP), distribution(all, &AQM_MARK)],
-        c: link.queue.classes.iter().map(one_class).collect(),
-    }
-}
-
-fn one_class(class: &ClassSummary) -> ClassRow {
-    let of = &class.metrics;
-    (
-        CODEPOINTS.iter().position(|known| *known == class.class).unwrap_or(0),
-        number(of, &UTILISATION),
-        number(of, &DROP_PROBABILITY),
-        number(of, &MARK_PROBABILITY),
-        distribution(of, &QUEUE_DELAY),
-    )
+fn values(of: &Metrics, metrics: &[Metric]) -> Vec<Digits> {
+    metrics.iter().map(|metric| digits(of.value(metric))).collect()
 }
 
 /// Six digits, as in `summary.json`: a script that shows three of them rounds like the tables.
-fn digits(value: Option<f64>) -> Option<f64> {
-    value.map(|value| rounded(value, 6))
-}
-
-fn number(of: &Metrics, metric: &Metric) -> Option<f64> {
-    digits(of.number(metric))
-}
-
-fn distribution(of: &Metrics, metric: &Metric) -> Option<Digits> {
-    of.distribution(metric).map(six_digits)
-}
-
-fn six_digits(d: Distribution) -> Digits {
-    [d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6))
+fn digits(value: Value) -> Digits {
+    match value {
+        Value::Distribution(d) => {
+            Digits::Distribution([d.mean, d.p1, d.p25, d.p50, d.p75, d.p99].map(|value| rounded(value, 6)))
+        }
+        other => Digits::Number(other.scalar().map(|value| rounded(value, 6))),
+    }
 }
 
 /// `report/<engine>/<id>.js`: the series of one run.

@@ -2,8 +2,9 @@
 
 use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
-use super::{Domain, Flows, Level, Metric, Plot, Reduction};
+use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction};
 use crate::info::GroupInfo;
+use crate::taken::Statistic;
 use weir_base::{Span, Time};
 
 /// A duration of a completed flow, and when it completed. `None` if it did not complete.
@@ -42,6 +43,10 @@ family! {
         of: &[Level::Group, Level::Flow],
         definition: "Time from the application's request for the connection until the receiving application has read all data. Of a flow, even if it completed outside the window; of a group, the distribution over flows that completed in the window.",
         source: "RFC 7928, section 2.1 (flow completion time)",
+        columns: &[
+            Column::new(4, "completion", "completion p50").of(Statistic::P50),
+            Column::new(5, "completion-p99", "completion p99").of(Statistic::P99),
+        ],
         plot: Some(Plot { place: 1, key: "completion", title: "Completion time of flows" }),
         reduction: Reduction::Completions,
     }

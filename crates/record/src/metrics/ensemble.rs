@@ -2,7 +2,7 @@
 //! exist only for groups that send ensembles.
 
 use super::value::{Value, ratio};
-use super::{Flows, Level, Metric, Plot, Reduction};
+use super::{Column, Flows, Level, Metric, Plot, Reduction};
 use crate::types::MessageKind;
 use weir_base::Time;
 
@@ -25,6 +25,7 @@ family! {
         of: &[Level::Group],
         definition: "Time from the completion of an ensemble's first frame to the completion of its last one, of ensembles that were completed in the window. A frame is complete when its last byte has been read.",
         source: SOURCE,
+        columns: &[Column::new(10, "asynchrony", "completion asynchrony")],
         plot: Some(Plot { place: 8, key: "asynchrony", title: "Completion asynchrony" }),
         reduction: Reduction::Took(MessageKind::Ensemble),
     }
@@ -58,6 +59,7 @@ family! {
         of: &[Level::Group],
         definition: "Ensembles that were completed in the window, over the same time as goodput.",
         source: SOURCE,
+        columns: &[Column::new(9, "ensembles", "ensembles")],
         reduction: Reduction::Messages(|f| {
             let whole = f.ensembles().len();
             let span = f.active().filter(|_| whole > 0);

@@ -3,7 +3,8 @@
 
 use super::value::{Value, ratio};
 use super::view::MessageSums;
-use super::{Domain, Flows, Level, Metric, Plot, Reduction};
+use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction};
+use crate::taken::Statistic;
 use crate::types::{MessageFate, MessageKind};
 
 impl Flows<'_> {
@@ -22,6 +23,10 @@ family! {
         of: OF,
         definition: "Time from the client's write of a request's first byte until it has read the last byte of the answer, of requests that were answered in the window. The connection is open already.",
         source: "RFC 7928, section 2.1 (flow completion time), for each request",
+        columns: &[
+            Column::new(6, "request", "request p50").of(Statistic::P50),
+            Column::new(7, "request-p99", "request p99").of(Statistic::P99),
+        ],
         plot: Some(Plot { place: 2, key: "requests", title: "Request time" }),
         reduction: Reduction::Took(MessageKind::Request),
     }
@@ -82,6 +87,7 @@ family! {
         definition: "Frames whose packets were all read within the deadline, as a share of the frames whose outcome became known in the window: complete, or given up a second after the deadline.",
         source: "weir",
         domain: Domain::Percent,
+        columns: &[Column::new(8, "on-time", "frames on time")],
         plot: Some(Plot { place: 4, key: "on-time", title: "Frames on time" }),
         reduction: Reduction::Share(MessageKind::Frame, MessageFate::Done),
     }

@@ -27,6 +27,7 @@ pub mod queue;
 pub mod rate;
 mod reduction;
 pub mod second;
+mod shown;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use domain::{Domain, Outside};
 pub use found::Metrics;
 pub(crate) use reduction::{Counts, Flows, Packets, Reduction};
 pub use second::SETTLING_TOLERANCE;
+pub use shown::{Column, Plot, Zeros};
 pub(crate) use value::ratio;
 pub use value::{Distribution, Value};
 pub use view::View;
@@ -110,23 +112,14 @@ pub struct Metric {
     pub domain: Domain,
     /// Its plot on a run's page, with a line for each group; `None` if it has none, or is one of the lines of another plot.
     pub plot: Option<Plot>,
+    /// Its numbers on the index.
+    pub columns: &'static [Column],
     /// Names of the recorded states of queues, transports or stations from which it is computed.
     pub(crate) states: &'static [&'static str],
     /// How it is computed.
     pub(crate) reduction: Reduction,
     /// How it is computed for each point of a curve, if not as for the window.
     pub(crate) curve: Option<Reduction>,
-}
-
-/// A metric's own plot on a run's page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plot {
-    /// Its place among the plots of this kind.
-    pub place: u8,
-    /// The key by which the plots of two engines are matched.
-    pub key: &'static str,
-    /// Its heading.
-    pub title: &'static str,
 }
 
 impl Metric {
@@ -141,6 +134,7 @@ impl Metric {
         bound: None,
         domain: Domain::NotNegative,
         plot: None,
+        columns: &[],
         states: &[],
         reduction: Reduction::Flows(|_| Value::Undefined),
         curve: None,

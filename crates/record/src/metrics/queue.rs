@@ -3,8 +3,9 @@
 use super::reduction::Queue;
 use super::value::{Value, mbps, percent, ratio};
 use super::view::LinkView;
-use super::{Domain, Level, Metric, Reduction};
+use super::{Column, Domain, Level, Metric, Reduction, Zeros};
 use crate::bound::Bound;
+use crate::taken::Statistic;
 use weir_fabric::{DropReason, LinkCounters};
 
 impl Queue<'_> {
@@ -44,6 +45,7 @@ family! {
         source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
         bound: Some(Bound::Absolute(2.0)),
         domain: Domain::Percent,
+        columns: &[Column::new(3, "used", "used")],
         reduction: Reduction::Packets(|p| Value::from(percent(p.sent_bytes(), p.sum.capacity.get()))),
     }
 
@@ -55,6 +57,10 @@ family! {
         definition: "Time from a packet's arrival at the queue to the start of its transmission, of every packet sent. The mean is exact, percentiles are within 0.8 %.",
         source: "RFC 7928, section 2.6 (latency); counted at the queue",
         bound: Some(Bound::Relative(0.15)),
+        columns: &[
+            Column::new(1, "delay", "queue delay").main().by_class(),
+            Column::new(2, "p99", "p99").of(Statistic::P99).by_class(),
+        ],
         reduction: Reduction::Delays,
     }
 
@@ -76,6 +82,7 @@ family! {
         definition: "Packets that the queue dropped, for any reason, over all packets that it dropped or sent in the window.",
         source: "RFC 7928, section 2.3 (packet loss); counted at the queue",
         domain: Domain::Percent,
+        columns: &[Column::new(4, "dropped", "dropped").by_class()],
         reduction: Reduction::Packets(|p| Value::from(percent(p.dropped(), p.settled()))),
     }
 
@@ -87,6 +94,7 @@ family! {
         definition: "Packets that the queue marked CE, over all ECN-capable packets that it dropped or sent in the window.",
         source: "RFC 3168, section 5; counted at the queue",
         domain: Domain::Percent,
+        columns: &[Column::new(5, "marked", "marked").by_class().zeros(Zeros::Hidden)],
         reduction: Reduction::Packets(|p| Value::from(percent(p.marked(), p.markable()))),
     }
 

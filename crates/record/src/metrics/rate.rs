@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, mbps, percent, ratio};
 use super::view::FlowView;
-use super::{Domain, Flows, Level, Metric, Reduction, View};
+use super::{Column, Domain, Flows, Level, Metric, Reduction, View};
 use crate::bound::Bound;
 use crate::types::FlowSample;
 use weir_base::{Span, Time};
@@ -136,6 +136,7 @@ family! {
         definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before.",
         source: "RFC 7928, section 2.5 (goodput); counted where applications read",
         domain: Domain::Carried,
+        columns: &[Column::new(1, "goodput", "goodput").main()],
         reduction: Reduction::Flows(|f| Value::from(f.goodput())),
         curve: Some(Reduction::Counts(|c| Value::from(mbps(c.sum.read_bytes, c.time)))),
     }

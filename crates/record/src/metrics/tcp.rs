@@ -2,7 +2,7 @@
 
 use super::value::{Distribution, Value, percent, ratio};
 use super::view::{FlowView, Total, merged};
-use super::{Domain, Flows, Level, Metric, Reduction};
+use super::{Column, Domain, Flows, Level, Metric, Reduction, Zeros};
 use std::borrow::Cow;
 use weir_base::{Histogram, Span};
 
@@ -60,6 +60,7 @@ family! {
         of: &[Level::Run, Level::Group],
         definition: "Time from a data segment's departure from the sending host to the arrival of its acknowledgement there, of segments that were not retransmitted; percentiles are within 0.8 %.",
         source: TAP,
+        columns: &[Column::new(2, "rtt", "RTT")],
         reduction: Reduction::Rtts,
     }
 
@@ -155,6 +156,7 @@ family! {
         definition: "Retransmitted data packets over all data packets that left the sending host, of flows whose retransmissions are known. With transports other than TCP, over all packets that left. A packet that is handed over and has not left its host counts when it leaves.",
         source: RETRANSMITTED,
         domain: Domain::Percent,
+        columns: &[Column::new(3, "retrans", "retransmitted").zeros(Zeros::LeftOut)],
         reduction: Reduction::Flows(|f| {
             Value::from(f.retransmitted().and_then(|(retransmitted, sent)| percent(retransmitted, sent)))
         }),
