@@ -58,7 +58,8 @@ impl Name {
 impl Metrics {
     /// The value of a metric; undefined if it is not among these.
     pub fn get(&self, name: &str) -> Value {
-        self.iter().find(|(known, _)| *known == name).map_or(Value::Undefined, |(_, value)| value)
+        let found = self.values.iter().find(|(known, _)| known.text() == name);
+        found.map_or(Value::Undefined, |(_, short)| self.full(*short))
     }
 
     /// The value of a metric of this version; undefined if it is not among these.
