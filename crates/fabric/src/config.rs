@@ -75,12 +75,23 @@ pub struct Node {
     /// The lab's name for several equal hosts, of which this is one; `None` if the lab names this host alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<String>,
+    /// Whether the lab's graph lists it as a host. It forwards nothing, except between its links and the hosts of groups that stand there.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub edge: bool,
 }
 
 impl Node {
     /// A router.
     pub fn router(name: impl Into<String>) -> Node {
-        Node { name: name.into(), host: false, jitter: Span::ZERO, mtu: MTU, card: None, alike: None }
+        Node {
+            name: name.into(),
+            host: false,
+            jitter: Span::ZERO,
+            mtu: MTU,
+            card: None,
+            alike: None,
+            edge: false,
+        }
     }
 
     /// A host without a card of its own.
@@ -189,6 +200,10 @@ fn usual_mtu() -> Bytes {
 
 fn is_usual_mtu(mtu: &Bytes) -> bool {
     *mtu == MTU
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_zero(probability: &f64) -> bool {

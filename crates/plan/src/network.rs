@@ -124,6 +124,7 @@ fn assemble(
         mtu: largest,
         card: None,
         alike: None,
+        edge: place.host,
     };
     let mut network =
         Network { nodes: nodes.iter().map(node).collect(), links: Vec::new(), routes: Vec::new(), base_rtt };

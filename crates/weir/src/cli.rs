@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Run the labs of a study and judge its published claims by what is measured
     Reproduce(ReproduceArgs),
+    /// Compute the most that a network can carry to all receivers of a session by a deadline, whatever forwards in it
+    Capacity(crate::capacity::CapacityArgs),
     /// List the names that a lab can use
     List(ListArgs),
     /// Describe a name: its meaning, its parameters, their defaults and its source

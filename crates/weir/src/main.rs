@@ -2,6 +2,7 @@
 //! input, 130 interrupted.
 
 mod ap;
+mod capacity;
 mod circuit;
 mod cli;
 mod commands;
@@ -9,6 +10,7 @@ mod compare;
 mod cp;
 mod doctor;
 mod failure;
+mod figure;
 mod identity;
 mod kernel;
 mod list;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Capacity(args) => capacity::capacity(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),

@@ -106,6 +106,15 @@ impl Figure {
         data::figure(results, wanted)
     }
 
+    /// A value that is constant from each of these points, whose x rise, to the next one, and after the last one up to `end`.
+    pub fn steps(title: &str, [x, y]: [&str; 2], name: &str, steps: &[(f64, f64)], end: f64) -> Figure {
+        let ends = steps.iter().skip(1).map(|(x, _)| *x).chain([end]);
+        let points = steps.iter().zip(ends).flat_map(|(&(from, value), to)| [(from, value), (to, value)]);
+        let curve = Curve { name: name.into(), points: points.collect(), intervals: vec![] };
+        let content = Content::Lines(vec![curve]);
+        Figure { title: title.into(), x: x.into(), y: y.into(), log: false, content }
+    }
+
     /// The plot as SVG.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 mod ap;
 mod browser;
+mod capacity;
 mod circuit;
 mod circuit_send;
 mod circuit_up;

@@ -1,0 +1,5 @@
+//! The tests of `optimum` from outside, one binary: linking is the longest part of building a test.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod corpus;
+mod exact;
