@@ -24,10 +24,6 @@ pub const MOST_NODES_FOR_TREES: usize = 15;
 const MOST_LEAVES: usize = MOST_NODES_FOR_TREES - 1;
 /// Most links times receivers: each receiver keeps the links that are in time, a hundred bytes each.
 const MOST_CELLS: usize = 4_000_000;
-/// Most paths of the flow that a receiver's search begins with.
-const FIRST_PATHS: usize = 200;
-/// The same where sessions share links. Most of a flow that has the links for itself is of no use there.
-const FIRST_SHARED: usize = 3;
 /// The longest deadline, 1,251 hours; longer ones are taken for this one. Sums of delays up to it are exact in floating point.
 pub const LONGEST_DEADLINE: Span = Span::from_nanos(1 << 52);
 
@@ -201,7 +197,7 @@ impl<'a> Problem<'a> {
         order.sort_by(|&a, &b| proofs[a].upper.total_cmp(&proofs[b].upper));
         let mut lowers = Vec::new();
         for (pool, corridor) in memory.pools.iter_mut().zip(&corridors) {
-            fill(self.network, pool, 0, corridor, FIRST_PATHS);
+            fill(self.network, pool, 0, corridor);
             lowers.push(session.weight * pool.rates.iter().sum::<f64>());
         }
         let mut upper = proofs[order[0]].upper;
@@ -278,7 +274,7 @@ impl<'a> Problem<'a> {
             let mut lists = vec![Vec::new(); own.len()];
             if reached {
                 for (&owner, corridor) in receivers.iter().zip(&own) {
-                    fill(self.network, pool, owner, corridor, FIRST_SHARED);
+                    fill(self.network, pool, owner, corridor);
                 }
                 let found = own.iter().zip(&session.receivers).map(|(corridor, &receiver)| {
                     least_cut(self.network, corridor, (session.source, receiver), session.weight)

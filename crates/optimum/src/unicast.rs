@@ -8,6 +8,8 @@ use crate::pool::{Column, Pool};
 
 /// Most paths that one search adds: more make the master problem larger than they help.
 const PATHS: usize = 4;
+/// Most paths of the flow that is found first.
+const FIRST: usize = 200;
 /// The flow to one receiver.
 pub(crate) struct Flow<'a> {
     pub(crate) corridor: &'a Corridor,
@@ -27,12 +29,12 @@ impl Oracle for Flow<'_> {
     }
 }
 
-/// Adds paths of a flow through one corridor that takes the fastest path with room again and again, `most` times. If the pool carries
-/// nothing yet, it carries this flow.
-pub(crate) fn fill(network: &Network, pool: &mut Pool, owner: u32, corridor: &Corridor, most: usize) {
+/// Adds paths of a flow through one corridor that takes the fastest path with room again and again. If the pool carries nothing yet,
+/// it carries this flow.
+pub(crate) fn fill(network: &Network, pool: &mut Pool, owner: u32, corridor: &Corridor) {
     let mut room: Vec<f64> = (0..network.links().len()).map(|link| network.rate(link)).collect();
     let is_first = pool.carrying().next().is_none();
-    for _ in 0..most {
+    for _ in 0..FIRST {
         let Some(path) = corridor.fastest(|link| room[link as usize] > 0.0) else { return };
         let rate = path.iter().map(|&link| room[link as usize]).fold(f64::INFINITY, f64::min);
         for &link in &path {

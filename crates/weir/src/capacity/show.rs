@@ -109,7 +109,7 @@ fn detail(text: &mut String, network: &Network, sessions: &[Session], answer: &A
         let links: Vec<String> = cut.links.iter().map(|&link| named(network, link)).collect();
         let _ = writeln!(
             text,
-            "\nA tight cut: every path in time to {} crosses {}, with {} together",
+            "\nA tight cut: every path in time to {} crosses one of {}, with {} together",
             name(cut.receiver),
             links.join(", "),
             rate(cut.rate)
