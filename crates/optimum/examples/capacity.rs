@@ -91,12 +91,13 @@ fn main() {
 }
 
 fn table() {
+    let build = if cfg!(debug_assertions) { "checked" } else { "release" };
     println!("# How long capacities take\n");
     println!(
-        "`make capacity` wrote this. One core; the shortest of {ROUNDS} times, but a case of more than a second is computed once, and"
+        "`make capacity` wrote this with the {build} build. One core; the shortest of {ROUNDS} times, but a case of more than a second is computed once, and"
     );
     println!(
-        "stopped at its bar. The verifier, which shares no code with the search, has checked every answer; its time is beside. Memory is"
+        "stopped after the round in which its bar passes. The verifier, which shares no code with the search, has checked every answer; its time is beside. Memory is"
     );
     println!(
         "the peak of the process. Links have whole rates and delays from 1 to 10 (Mbit/s, ms); ends are drawn by the seed.\n"
