@@ -1,21 +1,21 @@
-//! The backpressure overlay: nodes that forward over every path at once, keep deadlines and survive outages, without a centre.
+//! The backpressure overlay: nodes that forward over every path at once, keep deadlines and survive outages, without central control.
 //!
 //! Source: the GNAT report and its public source tree, by three digests whose sections this crate names: G (report), A (architecture) and
-//! X (experiments). A node keeps a bin of packets for each destination, tells its neighbours how deep each bin is, and sends where the
-//! depth falls most. The depth at a source is the price of admission: a flow's rate is K p / depth.
+//! X (experiments). A node keeps a bin of packets for each destination, advertises the depth of each bin to its neighbours, and
+//! sends to the neighbour with the largest difference in depth. The depth at a source is the price of admission: a flow's rate is K p / depth.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`queue`] | bins, latency classes, bytes by destination |
-//! | [`depth`] | what of a depth is told and used |
-//! | [`gradient`] | differences of depth, with a bias for hops; dead ends |
-//! | [`forward`] | which packet goes to which neighbour, and why |
-//! | [`multicast`] | groups: choice and parting of packets, prices, a tree as the baseline |
-//! | [`zombie`] | virtual depth, so that prices stay while delay goes |
-//! | [`starvation`] | virtual depth for those who wait (ASAP) |
-//! | [`linkstate`] | neighbours, announcements, ways |
-//! | [`message`] | all bytes between neighbours |
-//! | [`context`] | what a flow's packets have in common |
+//! | [`depth`] | the depth that is advertised, and the one that is compared |
+//! | [`gradient`] | differences in depth, with a bias for hops; dead ends |
+//! | [`forward`] | which packet goes to which neighbour, with the reason |
+//! | [`multicast`] | groups: choice and splitting of packets, prices, a tree as the baseline |
+//! | [`zombie`] | virtual depth: prices remain while the delay falls |
+//! | [`starvation`] | virtual depth for starved bins (ASAP) |
+//! | [`linkstate`] | neighbours, announcements, routes |
+//! | [`message`] | the formats of all messages |
+//! | [`context`] | the header fields that a flow's packets share |
 //! | [`cat`] | the link to a neighbour |
 //! | [`admission`] | rates of elastic flows (LOG), and the rule for K |
 //! | [`node`] | joins them |

@@ -4,9 +4,10 @@
 use crate::charts::RunSeries;
 use crate::folder::Folder;
 use crate::growing::{Series, write_pages};
-use crate::lab::{Judged, Lab, Run};
+use crate::lab::{Judged, Lab};
 use crate::pages::Pages;
 use crate::trajectories::Trajectories;
+use crate::warnings::run_with_warnings;
 use crate::{ReportError, charts, columns, events, script};
 use std::path::Path;
 use weir_engine::{FinishedRun, Results};
@@ -46,7 +47,7 @@ pub fn write_comparison(
     let mut summaries: Vec<RunSummary> = vec![];
     for (number, side) in sides.iter().enumerate() {
         for (run, summary) in side.results.runs.iter().zip(&side.summary.runs) {
-            let mut numbers = Run::new(summary, run);
+            let mut numbers = run_with_warnings(summary, run);
             // Both engines' runs of a cell share their index and their id, as in the result itself.
             let first = lab.runs.iter().find(|known| known.id == named(sides, number, &numbers.id));
             numbers.number = first.map_or(lab.runs.len(), |known| known.number);

@@ -10,6 +10,7 @@ use crate::folder::Folder;
 use crate::lab::{Lab, PIECE, Run, agreement};
 use crate::pages::{Pages, both_file, run_file};
 use crate::tables::ENGINES;
+use crate::warnings::run_with_warnings;
 use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -52,7 +53,7 @@ impl Growing {
 
     /// Adds a run with its numbers only: the index shows it, and its plots are written at the end.
     pub fn join(&self, run: &FinishedRun, summary: &RunSummary) {
-        let numbers = Run::new(summary, run);
+        let numbers = run_with_warnings(summary, run);
         let mut joined = self.joined();
         // Numbers that were read from disk may be older than those of a run that joined with its series.
         if !self.series.has(&numbers) {
@@ -68,7 +69,7 @@ impl Growing {
         view: &View<'_>,
         records: &Records,
     ) {
-        let numbers = Run::new(summary, run);
+        let numbers = run_with_warnings(summary, run);
         let charts = series_of(run, view, records, self.outline.size());
         let text = script::series(&numbers, &charts, &self.colours);
         // A file that cannot be written now is tried again at the end, where an error is reported.
@@ -115,7 +116,7 @@ impl Growing {
         for (summary, run) in summary.runs.iter().zip(&results.runs) {
             let known = joined.remove(&(summary.engine.clone(), run.number));
             let known = known.filter(|numbers| self.series.has(numbers));
-            let mut numbers = known.unwrap_or_else(|| Run::new(summary, run));
+            let mut numbers = known.unwrap_or_else(|| run_with_warnings(summary, run));
             if let Some(warmup) = warmup {
                 Arc::make_mut(&mut numbers.summary).warmup_s = warmup.as_secs_f64();
             }

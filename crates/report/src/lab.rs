@@ -196,7 +196,7 @@ pub(crate) fn plain_id<'a>(id: &'a str, engine: &str) -> &'a str {
 }
 
 impl Run {
-    /// A finished run.
+    /// A finished run, with the warnings of its summary alone.
     pub(crate) fn new(summary: &RunSummary, run: &FinishedRun) -> Run {
         let bottleneck = run.info.bottleneck.and_then(|link| run.info.links.get(link as usize));
         let place = |name: &str| summary.queues.iter().position(|queue| queue.link == name);
@@ -204,7 +204,7 @@ impl Run {
         let to_complete = to_complete.map(|group| group.random_arrivals || group.workload == "transfer");
         let outcome = &run.file.outcome;
         let (environment, settings) = facts(&outcome.environment);
-        let mut shown = Run {
+        Run {
             id: plain_id(&summary.id, &summary.engine).into(),
             number: run.number,
             params: summary.params.iter().map(|param| param.value.clone()).collect(),
@@ -216,10 +216,7 @@ impl Run {
             environment,
             settings,
             summary: Arc::new(summary.clone()),
-        };
-        let found = crate::warnings::warnings(&run.file.run, &shown);
-        shown.warnings.extend(found);
-        shown
+        }
     }
 
     /// `sim` or `live`.

@@ -7,12 +7,13 @@ pub(crate) use oracle::sentence as of_oracle;
 
 use crate::lab::{Group, Link, Run};
 use crate::number::rough_with;
+use weir_engine::FinishedRun;
 use weir_plan::Run as Planned;
 use weir_queue::Limit;
-use weir_record::GroupSummary;
 use weir_record::metrics::completion::COMPLETION_TIME;
 use weir_record::metrics::message::FRAMES_ON_TIME;
 use weir_record::metrics::queue::{ARRIVED, DROP_PROBABILITY, DROPPED, LINK_CAPACITY, UTILISATION};
+use weir_record::{GroupSummary, RunSummary};
 
 /// Queues that hold no more packets than this drop packets of every burst.
 const SHORT_PACKETS: f64 = 2.0;
@@ -24,6 +25,14 @@ const LOST_ACKS_PERCENT: f64 = 1.0;
 const SMALL: f64 = 0.5;
 /// Queue disciplines that give each flow a queue of its own and serve these in turn.
 const ISOLATING: [&str; 2] = ["fq-codel", "fq-pie"];
+
+/// A finished run as the pages show it, with all its warnings.
+pub(crate) fn run_with_warnings(summary: &RunSummary, run: &FinishedRun) -> Run {
+    let mut shown = Run::new(summary, run);
+    let found = warnings(&run.file.run, &shown);
+    shown.warnings.extend(found);
+    shown
+}
 
 /// The warnings of a run; empty if none applies.
 pub(crate) fn warnings(plan: &Planned, run: &Run) -> Vec<String> {
