@@ -20,7 +20,7 @@ use crate::gradient::{Gradients, Side, is_closer};
 use crate::linkstate::Routes;
 use crate::multicast::{self, Forwarding, Offer};
 use crate::nodes::{NODES, NodeId, Nodes, PerNode};
-use crate::packet::{Body, Key};
+use crate::packet::{Body, Key, Packet};
 use crate::queue::{BinAt, Class, Destination, Place, Queues};
 use candidate::Candidate;
 use urgent::{critical, most_urgent};
@@ -357,16 +357,21 @@ impl Forwarder {
         first: Place,
         nodes: Nodes,
     ) -> Option<Place> {
-        let mut place = Some(first);
-        for _ in 0..self.config.multicast.search {
-            let at = place?;
-            let has_been = view.queues.entry(at)?.packet.visited.has(port.node);
-            if !has_been || !closer(view.routes, port, nodes).is_empty() {
-                return Some(at);
-            }
-            place = view.queues.after(at);
-        }
-        None
+        let is_allowed = |packet: &Packet<B>| {
+            !packet.visited.has(port.node) || !closer(view.routes, port, nodes).is_empty()
+        };
+        self.searched(view, first).find(|(_, packet)| is_allowed(packet)).map(|(at, _)| at)
+    }
+
+    /// The packets that a search looks at: from this place on, in their order, as many as the configuration says.
+    fn searched<'a, B: Body, S: Default>(
+        &self,
+        view: &'a View<'_, B, S>,
+        first: Place,
+    ) -> impl Iterator<Item = (Place, &'a Packet<B>)> {
+        std::iter::successors(Some(first), |&at| view.queues.after(at))
+            .take(self.config.multicast.search as usize)
+            .map_while(|at| Some((at, &view.queues.entry(at)?.packet)))
     }
 
     /// The packet of a group that is worth the most; the search ends at one for all of the wanted destinations.
@@ -378,10 +383,8 @@ impl Forwarder {
     ) -> Option<(Place, Offer)> {
         let difference = |node: NodeId| self.differences[node.index()].unwrap_or(0);
         let mut best: Option<(Place, Offer)> = None;
-        let mut place = Some(first);
-        for _ in 0..self.config.multicast.search {
-            let Some(at) = place else { break };
-            let receivers = view.queues.entry(at)?.packet.receivers;
+        for (at, packet) in self.searched(view, first) {
+            let receivers = packet.receivers;
             let nodes = receivers.and(wanted);
             if best.is_none_or(|(_, best)| best.nodes != nodes)
                 && let Some(offer) = multicast::offer(receivers, wanted, difference)
@@ -392,7 +395,6 @@ impl Forwarder {
                     break;
                 }
             }
-            place = view.queues.after(at);
         }
         best
     }
@@ -411,16 +413,12 @@ impl Forwarder {
             self.config.gradients.difference(own, there).unwrap_or(0)
         };
         let mut best: Option<(Place, Offer)> = None;
-        let mut place = Some(first);
-        for _ in 0..self.config.multicast.search {
-            let Some(at) = place else { break };
-            let receivers = view.queues.entry(at)?.packet.receivers;
-            if let Some(offer) = multicast::offer_by_sums(receivers, candidate.nodes, difference)
+        for (at, packet) in self.searched(view, first) {
+            if let Some(offer) = multicast::offer_by_sums(packet.receivers, candidate.nodes, difference)
                 && best.is_none_or(|(_, best)| offer.beats(&best, true))
             {
                 best = Some((at, offer));
             }
-            place = view.queues.after(at);
         }
         let (place, offer) = best?;
         let action = Action::Packet { class: Class::Normal, place };

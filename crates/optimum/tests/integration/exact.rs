@@ -92,34 +92,22 @@ fn drawn(seed: u64, nodes: usize, sessions: usize) -> (Network, Vec<Session>, Sp
     (network, sessions, Span::from_millis(10 + Random::stream(seed, "deadline").below(25)))
 }
 
+/// Coded, on the network that is drawn from this seed.
+fn assert_equal_to_enumeration(seed: u64, nodes: usize, sessions: usize) {
+    let (network, sessions, deadline) = drawn(seed, nodes, sessions);
+    let answer = Problem::new(&network, &sessions, Mode::Coded).unwrap().capacity(deadline, &mut always);
+    let expected = enumerated(&network, &sessions, deadline);
+    assert_exact(&network, &sessions, &answer, expected, &format!("seed {seed}"));
+}
+
 #[test]
 fn one_session_is_equal_to_enumeration_on_a_hundred_random_graphs() {
-    for seed in 0..100 {
-        let (network, sessions, deadline) = drawn(seed, 8, 1);
-        let answer = Problem::new(&network, &sessions, Mode::Coded).unwrap().capacity(deadline, &mut always);
-        assert_exact(
-            &network,
-            &sessions,
-            &answer,
-            enumerated(&network, &sessions, deadline),
-            &format!("seed {seed}"),
-        );
-    }
+    (0..100).for_each(|seed| assert_equal_to_enumeration(seed, 8, 1));
 }
 
 #[test]
 fn several_sessions_are_equal_to_enumeration_on_a_hundred_random_graphs() {
-    for seed in 0..100 {
-        let (network, sessions, deadline) = drawn(seed, 7, 2 + seed as usize % 2);
-        let answer = Problem::new(&network, &sessions, Mode::Coded).unwrap().capacity(deadline, &mut always);
-        assert_exact(
-            &network,
-            &sessions,
-            &answer,
-            enumerated(&network, &sessions, deadline),
-            &format!("seed {seed}"),
-        );
-    }
+    (0..100).for_each(|seed| assert_equal_to_enumeration(seed, 7, 2 + seed as usize % 2));
 }
 
 #[test]

@@ -40,7 +40,6 @@ fn a_flow_uses_both_paths_of_a_diamond_fully() {
     let flow = net.flow(Source::log(0, node(3), 1.0));
     net.run(at(15_000));
     let rate = net.rate(flow, 3, at(5000), at(15_000));
-    println!("{rate} of {} Mbit/s", 8.0 * PAYLOAD);
     assert!(rate > 0.95 * 8.0 * PAYLOAD, "{rate} Mbit/s");
 }
 
@@ -54,7 +53,6 @@ fn flows_share_a_bottleneck_in_proportion_to_their_priorities() {
         [(0, 1.0), (0, 2.0), (1, 5.0)].map(|(from, priority)| net.flow(Source::log(from, node(3), priority)));
     net.run(at(20_000));
     let rates = flows.map(|flow| net.rate(flow, 3, at(8000), at(20_000)));
-    println!("{rates:?}");
     let [one, two, five] = rates;
     assert!((two / one - 2.0).abs() < 0.07 && (five / one - 5.0).abs() < 0.2, "{rates:?}");
     assert!(one + two + five > 0.95 * 10.0 * PAYLOAD, "{rates:?}");
@@ -85,7 +83,6 @@ fn a_small_flow_is_starved_without_asap_and_not_with_it() {
         net.rate(small, 3, at(10_000), at(20_000)) * 1000.0
     };
     let (without, with) = (rate(false), rate(true));
-    println!("{without} and {with} kbit/s of 5");
     assert!(with > 4.5, "{with} kbit/s");
     assert!(without < with, "{without} kbit/s");
 }
@@ -101,7 +98,6 @@ fn headers_and_signalling_stay_within_their_bounds() {
     let header = counters.header_bytes as f64 / counters.packets as f64;
     // Four directions of 10 Mbit/s for 10 s.
     let signalling = (counters.signal_bytes + 28 * counters.signals) as f64 * 8.0 / (4.0 * 10e6 * 10.0);
-    println!("{header} bytes a header, {signalling} of the capacity for signalling");
     assert!(header < 15.0, "{header}");
     assert!(signalling < 0.013, "{signalling}");
 }
@@ -124,7 +120,6 @@ fn depths_of_100_bins_are_at_most_100_ms_old_at_10_mbit() {
         net.run(at(millis));
         oldest = oldest.max(net.nodes[1].depths_age(0, at(millis)).unwrap());
     }
-    println!("{oldest}");
     assert!(oldest < ms(55), "{oldest}");
 }
 

@@ -114,8 +114,6 @@ fn random_kills_and_bad_links_leave_nothing_stale_and_memory_bounded() {
     // Nodes 0 and 7 are neighbours. The last change is at 41 s.
     let mut hops: Vec<u8> = net.receipts(flow, 7, at(43_000), at(50_000)).map(|one| one.hops).collect();
     hops.sort_unstable();
-    let rate = net.rate(flow, 7, at(44_000), at(50_000));
-    println!("{rate} Mbit/s at the end; 99 % of hops {}; {:?}", hops[hops.len() * 99 / 100], net.discarded);
     // The group takes all that the links carry, so some packets go long ways.
     assert!(hops[hops.len() * 99 / 100] <= 8, "{}", hops[hops.len() * 99 / 100]);
     let held: usize = net.nodes.iter().map(crate::Node::held).sum();

@@ -45,7 +45,6 @@ fn intervals(name: &str, from: u64) -> Vec<(f64, f64, f64)> {
         (sum / rate / payload, mean, most)
     };
     let all: Vec<_> = [(1000, 2.0), (16_000, 4.0), (31_000, 1.0)].map(measure).to_vec();
-    println!("{name} from {from} s: {all:.3?}");
     all
 }
 
@@ -104,7 +103,7 @@ fn sensitive_packets_keep_their_deadline_and_never_visit_a_node_twice() {
     {
         let rates = [sensitive, other].map(|flow| net.rate(flow, 1, at(from), at(until)));
         let (mean, most) = net.delay(sensitive, 1, at(from), at(until));
-        println!("{name}: {rates:.2?} Mbit/s, sensitive {mean:.1} ms, 99 % {most:.1} ms");
+        assert!(most < 40.0, "{name} {most} ms");
         if name == "outage" {
             assert!((rates[1] / rates[0] - 5.0).abs() < 0.5, "{rates:?}");
             assert!(rates[0] + rates[1] > 0.93 * 10.0 * PAYLOAD, "{rates:?}");
@@ -113,7 +112,6 @@ fn sensitive_packets_keep_their_deadline_and_never_visit_a_node_twice() {
             assert!(mean < 12.0, "{name} {mean} ms");
         }
     }
-    println!("{:?} {:?}", net.discarded, net.reasons);
 }
 
 #[test]
@@ -149,7 +147,6 @@ fn five_groups(name: &str) -> Vec<(f64, f64)> {
     for (flow, members) in flows {
         all.extend(members.iter().map(|node| net.delay(flow, *node, at(15_000), at(30_000))));
     }
-    println!("{name}: {all:.0?}");
     all
 }
 
@@ -157,6 +154,5 @@ fn five_groups(name: &str) -> Vec<(f64, f64)> {
 fn virtual_depth_takes_most_of_the_delay_of_five_groups_away() {
     let mean = |all: Vec<(f64, f64)>| all.iter().map(|(mean, _)| mean).sum::<f64>() / all.len() as f64;
     let (none, improved) = (mean(five_groups("none")), mean(five_groups("zlr-improved")));
-    println!("{none} ms without, {improved} ms with");
     assert!(improved < none / 3.0, "{none} and {improved} ms");
 }

@@ -43,14 +43,12 @@ fn rates(config: Config, priority: f64, from: u64, until: u64) -> Vec<f64> {
 #[test]
 fn under_the_max_rule_five_groups_get_equal_rates() {
     let rates = rates(with(multicast::Config::default(), 1e12), 1.0, 20_000, 40_000);
-    println!("{rates:?}");
     assert!(rates.iter().all(|rate| (0.9..1.13).contains(rate)), "{rates:?}");
 }
 
 #[test]
 fn under_the_max_rule_priority_2_gives_1_6_and_0_8() {
     let rates = rates(with(multicast::Config::default(), 1e12), 2.0, 20_000, 40_000);
-    println!("{rates:?}");
     assert!((rates[0] - 1.6).abs() < 0.12, "{rates:?}");
     assert!(rates[1..].iter().all(|rate| (rate - 0.8).abs() < 0.13), "{rates:?}");
 }
@@ -59,7 +57,6 @@ fn under_the_max_rule_priority_2_gives_1_6_and_0_8() {
 fn under_the_sum_rule_groups_that_cross_two_bottlenecks_get_0_8_and_the_others_1_6() {
     let sum = multicast::Config { admission: Rule::Sum, ..Default::default() };
     let rates = rates(with(sum, 1e12), 1.0, 20_000, 40_000);
-    println!("{rates:?}");
     let (both, one) = rates.split_at(3);
     assert!(both.iter().all(|rate| (rate - 0.8).abs() < 0.12), "{rates:?}");
     assert!(one.iter().all(|rate| (rate - 1.6).abs() < 0.24), "{rates:?}");
@@ -71,7 +68,6 @@ fn the_approximation_by_totals_and_coded_packets_give_nearly_equal_rates_too() {
         let multicast = multicast::Config { forwarding, ..Default::default() };
         let zombies = zombie::Config::None(Default::default());
         let rates = rates(Config { zombies, ..with(multicast, 2e11) }, 1.0, 15_000, 30_000);
-        println!("{forwarding:?} {rates:?}");
         let tolerance = if forwarding == Forwarding::Coded { 0.85..1.1 } else { 0.6..1.7 };
         assert!(rates.iter().all(|rate| tolerance.contains(rate)), "{forwarding:?} {rates:?}");
     }
@@ -108,7 +104,6 @@ pub(super) fn through_changes(forwarding: Forwarding, zombies: zombie::Config) -
         let (from, until) = (at(state * 10_000 + 3000), at(state * 10_000 + 10_000));
         all.extend([5, 6, 7].map(|node| net.rate(flow, node, from, until) / 4.0 / PAYLOAD));
     }
-    println!("{forwarding:?} {all:.3?}");
     all
 }
 
@@ -139,7 +134,6 @@ fn a_sender_that_names_its_receivers_gains_the_links_that_the_others_would_have_
         (0..6).zip(&flows).map(to_next).sum::<f64>() / 6.0
     };
     let (all, some) = (rate(false), rate(true));
-    println!("{all} to all, {some} to neighbours");
     // Five flows share the two links into each node, or two do.
     assert!((some / all - 2.5).abs() < 0.4, "{all} and {some} Mbit/s");
 }
@@ -157,7 +151,6 @@ fn a_tree_carries_everything_over_its_rendezvous_point() {
         [1, 2, 3].map(|node| net.rate(flow, node, at(3000), at(6000)))
     };
     let (tree, all) = (rate(Forwarding::Tree), rate(Forwarding::PerBin));
-    println!("tree {tree:?}, backpressure {all:?}");
     assert!(tree.iter().all(|rate| (0.9..1.01).contains(&(rate / 10.0 / PAYLOAD))), "{tree:?}");
     assert!(all.iter().all(|rate| *rate > 11.5), "{all:?}");
 }
