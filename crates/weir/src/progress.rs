@@ -100,9 +100,10 @@ impl State {
         self.latest = now;
     }
 
-    /// The line's text after the bar.
+    /// The runs that are done, and the time that is gone and left: the line's text after the bar.
     fn told(&self) -> String {
-        told(&self.words(), self.gone(), self.left())
+        let left = self.left().map_or(String::new(), |left| format!(", about {} left", rounded(left)));
+        format!("{}; {} gone{left}", self.words(), rounded(self.gone()))
     }
 }
 
@@ -182,12 +183,6 @@ impl Line {
             self.bar.set_message(message);
         }
     }
-}
-
-/// The runs that are done, and the time that is gone and left.
-fn told(words: &str, gone: Duration, left: Option<Duration>) -> String {
-    let left = left.map_or(String::new(), |left| format!(", about {} left", rounded(left)));
-    format!("{words}; {} gone{left}", rounded(gone))
 }
 
 /// A time, rounded to seconds, minutes or tenths of hours.
