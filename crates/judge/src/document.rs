@@ -7,8 +7,9 @@ use crate::id::Id;
 use crate::measure::MEASURES;
 use crate::session::{Judged, State};
 use crate::tree::{Example, leaves};
-use crate::trial::Outcome;
-use crate::verdict::{Row, Verdict};
+use crate::trial::{MOST_LIVE, Outcome};
+use crate::verdict::{FEWEST, Row, Verdict};
+use crate::weir::{MANY_SEEDS, SEEDS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -112,7 +113,7 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
     line(
         text,
         format_args!(
-            "- {version}, build {}; 20 simulated runs a cell, 2 to 10 live ones.",
+            "- {version}, build {}; {SEEDS} simulated runs a cell, {MANY_SEEDS} where these do not decide; {FEWEST} to {MOST_LIVE} live ones.",
             builds.join(", ")
         ),
     );
@@ -277,7 +278,16 @@ fn bounds(text: &mut String) {
     );
     line(
         text,
-        "Where web traffic or on/off sources are drawn, each live run is held against the simulated run of its seed, which drew the same.\n",
+        "A live run and the simulated run of its seed draw the same start times, losses and flows. Where their values correlate (one-sided",
+    );
+    line(
+        text,
+        "test at 1 %), the line through the pairs estimates the live mean at the mean of all simulated runs. Where web traffic or on/off",
+    );
+    line(text, "sources are drawn, the two are compared in pairs in any case.\n");
+    line(
+        text,
+        "Utilisation may also be lower live by the share of the RTT by which the live network's packets came late, which the runs record.\n",
     );
     line(text, "| measure | bound | reason |\n|---|---|---|");
     for measure in MEASURES {

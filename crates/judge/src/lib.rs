@@ -6,6 +6,7 @@
 
 pub mod causes;
 pub mod cell;
+mod difference;
 pub mod document;
 pub mod draw;
 pub mod id;

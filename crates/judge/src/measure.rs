@@ -27,6 +27,15 @@ pub struct Limits {
     pub high: f64,
 }
 
+/// What bounds depend on beside the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Time of a full packet at the bottleneck, in ms.
+    pub packet_ms: f64,
+    /// The share of the RTT by which the live network's packets came late, as the live runs themselves measured it.
+    pub late: f64,
+}
+
 impl Part {
     fn limits(self, live: f64, packet_ms: f64) -> Limits {
         let even = |most: f64| Limits { low: -most, high: most };
@@ -89,6 +98,8 @@ pub struct Measure {
     pub unit: &'static str,
     /// Its bound.
     pub bound: &'static [Part],
+    /// Whether flows have less of it in proportion as the RTT is longer, so that a late live network has less of it.
+    pub slowed: bool,
     /// Why the bound is that wide.
     pub why: &'static str,
 }
@@ -111,6 +122,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: &[Absolute(3.0)],
+        slowed: true,
         why: "the transient of the start is measured too, in runs of 12 s a tenth of a second is 1 point",
     },
     Measure {
@@ -120,6 +132,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "ms",
         bound: &[Share(0.15), Absolute(0.3), Packets(2.0)],
+        slowed: false,
         why: "the bound of `weir compare`; hosts of real Linux send in bursts of two segments and wake up tenths of a millisecond late",
     },
     Measure {
@@ -129,6 +142,7 @@ pub const MEASURES: &[Measure] = &[
         number: P99,
         unit: "ms",
         bound: &[Share(0.2), Absolute(0.3), Packets(2.0)],
+        slowed: false,
         why: "as the mean, and a tail scatters more",
     },
     Measure {
@@ -138,6 +152,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: SIGNALS,
+        slowed: false,
         why: SIGNALS_WHY,
     },
     Measure {
@@ -147,6 +162,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: SIGNALS,
+        slowed: false,
         why: SIGNALS_WHY,
     },
     Measure {
@@ -156,6 +172,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: &[Absolute(10.0)],
+        slowed: false,
         why: "the bound of `weir compare`: flows wander for longer than a run lasts",
     },
     Measure {
@@ -165,6 +182,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: SIGNALS,
+        slowed: false,
         why: "as drops, from which they follow",
     },
     Measure {
@@ -174,6 +192,7 @@ pub const MEASURES: &[Measure] = &[
         number: PerFlow,
         unit: "a flow",
         bound: &[Factor(1.5), Absolute(2.0)],
+        slowed: false,
         why: "as drops; a single wrong timer is a few segments",
     },
     Measure {
@@ -183,6 +202,7 @@ pub const MEASURES: &[Measure] = &[
         number: PerFlow,
         unit: "a flow",
         bound: &[Factor(1.5), Absolute(1.0)],
+        slowed: false,
         why: "a timeout is rare: one more or less decides nothing",
     },
     Measure {
@@ -192,6 +212,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "s",
         bound: &[Share(0.2), Absolute(0.01)],
+        slowed: false,
         why: "sizes have a heavy tail; Linux wakes applications some milliseconds late",
     },
     Measure {
@@ -201,6 +222,7 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "ms",
         bound: &[Share(0.2), Absolute(10.0)],
+        slowed: false,
         why: "as completion times",
     },
     Measure {
@@ -210,18 +232,21 @@ pub const MEASURES: &[Measure] = &[
         number: Mean,
         unit: "%",
         bound: &[Absolute(5.0)],
+        slowed: false,
         why: "a frame near its deadline is in time or not by microseconds",
     },
 ];
 
 impl Measure {
     /// The limits of the difference live minus simulated, for this live mean.
-    pub fn limits(&self, live: f64, packet_ms: f64) -> Limits {
-        let parts = self.bound.iter().map(|part| part.limits(live, packet_ms));
-        parts.fold(Limits { low: 0.0, high: 0.0 }, |a, b| Limits {
+    pub fn limits(&self, live: f64, scale: Scale) -> Limits {
+        let parts = self.bound.iter().map(|part| part.limits(live, scale.packet_ms));
+        let limits = parts.fold(Limits { low: 0.0, high: 0.0 }, |a, b| Limits {
             low: a.low.min(b.low),
             high: a.high.max(b.high),
-        })
+        });
+        let late = if self.slowed { live.abs() * scale.late } else { 0.0 };
+        Limits { low: limits.low - late, ..limits }
     }
 
     /// The bound in words.
@@ -289,21 +314,31 @@ mod tests {
         MEASURES.iter().find(|measure| measure.name == name).unwrap()
     }
 
+    fn scale(packet_ms: f64) -> Scale {
+        Scale { packet_ms, late: 0.02 }
+    }
+
     #[test]
     fn the_widest_part_of_a_bound_counts() {
         // 15 % of 40 ms are 6 ms; 15 % of 1 ms are less than 0.3 ms; at 1 Mbit/s two packets take 24 ms.
         let delay = measure("queue delay");
-        assert_eq!(delay.limits(40.0, 0.12), Limits { low: -6.0, high: 6.0 });
-        assert_eq!(delay.limits(1.0, 0.12), Limits { low: -0.3, high: 0.3 });
-        assert_eq!(delay.limits(40.0, 12.0), Limits { low: -24.0, high: 24.0 });
+        assert_eq!(delay.limits(40.0, scale(0.12)), Limits { low: -6.0, high: 6.0 });
+        assert_eq!(delay.limits(1.0, scale(0.12)), Limits { low: -0.3, high: 0.3 });
+        assert_eq!(delay.limits(40.0, scale(12.0)), Limits { low: -24.0, high: 24.0 });
+    }
+
+    #[test]
+    fn a_late_live_network_may_carry_less_by_its_lateness() {
+        // Packets are late by 2 % of the RTT: 80 % of the link may be 1.6 points less, and no more than 3 points more.
+        assert_eq!(measure("utilisation").limits(80.0, scale(0.1)), Limits { low: -4.6, high: 3.0 });
     }
 
     #[test]
     fn a_factor_bounds_the_simulators_value_on_both_sides_of_the_kernels() {
         // Live 3 %: the simulator may have 2 to 4.5 %, so the difference may be -1.5 to 1.
-        let Limits { low, high } = measure("drops").limits(3.0, 0.1);
+        let Limits { low, high } = measure("drops").limits(3.0, scale(0.1));
         assert!((low + 1.5).abs() < 1e-12 && (high - 1.0).abs() < 1e-12, "{low} {high}");
-        assert_eq!(measure("drops").limits(0.0, 0.1), Limits { low: -0.2, high: 0.2 });
+        assert_eq!(measure("drops").limits(0.0, scale(0.1)), Limits { low: -0.2, high: 0.2 });
     }
 
     #[test]

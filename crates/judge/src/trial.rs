@@ -1,8 +1,9 @@
 //! One lab tried on both engines: the simulator with all seeds, then one live run after the other until there is a verdict.
 
 use crate::cell::Cell;
+use crate::measure::Scale;
 use crate::verdict::{self, FEWEST, Row, Verdict};
-use crate::weir::{SEEDS, Trouble, Weir};
+use crate::weir::{MANY_SEEDS, SEEDS, Trouble, Weir, lateness_ms};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -78,7 +79,7 @@ impl Trial {
 /// A file cannot be written, or weir cannot be started.
 pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<Trial, Trouble> {
     place(cell, folder)?;
-    let sim = match weir.simulate(folder) {
+    let mut sim = match weir.simulate(folder, SEEDS) {
         Ok(sim) => sim,
         Err(Trouble::Failed(reason)) => {
             return Ok(Trial::without(Outcome::Failed, format!("sim: {reason}"), 0, vec![]));
@@ -98,13 +99,30 @@ pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<
     while live.len() < way.most && matches!(next, Ok(true)) {
         next = run(&mut live, true);
     }
-    let mut rows = judged(&live, &sim, cell, way.focus);
+    let judged = |live: &[RunSummary], sim: &[RunSummary]| {
+        let late = 2.0 * lateness_ms(folder, live.len()) / cell.rtt;
+        let scale = Scale { packet_ms: cell.packet_ms(), late };
+        let mut rows = verdict::rows(live, sim, scale, cell.draws_traffic());
+        rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));
+        rows
+    };
+    let mut rows = judged(&live, &sim);
     let undecided = |live: &[RunSummary], rows: &[Row]| {
         live.len() < way.most && (live.len() < FEWEST || verdict::of_cell(rows) == Verdict::CannotTell)
     };
     while next.is_ok() && !way.only_kept && undecided(&live, &rows) {
         next = run(&mut live, false);
-        rows = judged(&live, &sim, cell, way.focus);
+        rows = judged(&live, &sim);
+    }
+    if next.is_ok() && live.len() >= FEWEST && verdict::of_cell(&rows) == Verdict::CannotTell {
+        sim = match weir.simulate(folder, MANY_SEEDS) {
+            Ok(sim) => sim,
+            Err(Trouble::Failed(reason)) => {
+                return Ok(Trial::without(Outcome::Failed, format!("sim: {reason}"), live.len(), rows));
+            }
+            Err(trouble) => return Err(trouble),
+        };
+        rows = judged(&live, &sim);
     }
     match next {
         Err(Trouble::Invalid(reason)) => {
@@ -122,12 +140,6 @@ pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<
         Verdict::CannotTell => Outcome::CannotTell,
     };
     Ok(Trial::without(outcome, String::new(), live.len(), rows))
-}
-
-fn judged(live: &[RunSummary], sim: &[RunSummary], cell: &Cell, focus: Option<&str>) -> Vec<Row> {
-    let mut rows = verdict::rows(live, sim, cell.packet_ms(), cell.draws_traffic());
-    rows.retain(|row| focus.is_none_or(|focus| row.measure == focus));
-    rows
 }
 
 /// Writes the lab into its folder. A folder with another lab, by another version of the judge, is set aside.

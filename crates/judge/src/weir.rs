@@ -18,6 +18,8 @@ use weir_record::{RunSummary, Summary};
 
 /// Seeds that the simulator runs.
 pub const SEEDS: usize = 20;
+/// Seeds that it runs for a cell that is not decided with these: live runs are dear, simulated ones are not.
+pub const MANY_SEEDS: usize = 60;
 /// Attempts at a live run before it counts as impossible here.
 pub const ATTEMPTS: usize = 5;
 /// Longest time that the simulator may take for a cell.
@@ -78,17 +80,17 @@ impl Weir {
         &self.build
     }
 
-    /// The lab's runs on the simulator, one for each seed, on all cores.
+    /// The lab's runs on the simulator with the first `seeds` seeds, on all cores.
     ///
     /// # Errors
     /// The simulator fails or refuses the lab, or a file cannot be written.
-    pub fn simulate(&self, folder: &Path) -> Result<Vec<RunSummary>, Trouble> {
+    pub fn simulate(&self, folder: &Path, seeds: usize) -> Result<Vec<RunSummary>, Trouble> {
         let next = AtomicUsize::new(1);
         let work = || {
             let mut runs = vec![];
             loop {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed > SEEDS {
+                if seed > seeds {
                     return Ok(runs);
                 }
                 runs.push((seed, self.simulated(folder, seed)?));
@@ -209,6 +211,17 @@ impl Weir {
             _ => Err(Trouble::Failed(format!("weir: {status}: {}", last_lines(&said)))),
         }
     }
+}
+
+/// By how much packets left the live network late on average, in ms, over the first `runs` live runs; 0 if that is not known.
+pub fn lateness_ms(folder: &Path, runs: usize) -> f64 {
+    let of = |seed: usize| {
+        let run = folder.join("live").join(format!("seed-{seed}")).join("runs/live-r1/run.json");
+        let run: serde_json::Value = serde_json::from_slice(&fs::read(run).ok()?).ok()?;
+        Some(run.pointer("/outcome/environment/lateness_us/mean")?.as_f64()? / 1000.0)
+    };
+    let known: Vec<f64> = (1..=runs).filter_map(of).collect();
+    known.iter().sum::<f64>() / known.len().max(1) as f64
 }
 
 fn missing() -> Trouble {
