@@ -17,6 +17,7 @@ impl Body for Load {
     fn bytes(&self) -> u32 {
         self.0
     }
+    fn behind(&mut self, _: usize) {}
     fn duplicate(&self) -> Load {
         self.clone()
     }

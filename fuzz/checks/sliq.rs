@@ -22,6 +22,7 @@ impl Pair {
         let setup = Setup {
             settings: None,
             datagrams: true,
+            admitted: false,
             ecn: Ecn::NotEct,
             mtu: Bytes::new(1500),
             ip_header: 20,

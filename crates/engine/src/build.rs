@@ -1,6 +1,6 @@
 //! Builds the fabric of a run from its plan, for both engines.
 
-use crate::EngineError;
+use crate::{EngineError, overlay};
 use weir_base::Random;
 use weir_fabric as fabric;
 use weir_plan::Run;
@@ -10,12 +10,14 @@ use weir_station::{Coordinated, Place};
 /// The fabric of a run, with its stations.
 pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
     let coordinated = coordinated(run);
+    let mut seats = overlay::seats(run);
     let placed = |(number, station): (u64, &weir_plan::Station)| fabric::Placed {
         at: station.at,
         links: station.links.clone(),
         station: station.station.build(&Place {
             seed: Random::stream_of(run.seed, "station", number).bits(),
             coordinated: coordinated.clone(),
+            overlay: seats.remove(&station.at),
         }),
     };
     let stations = (0..).zip(&run.stations).map(placed).collect();
@@ -69,6 +71,3 @@ pub fn check_traces(run: &Run) -> Result<(), EngineError> {
         }),
     }
 }
-
-/// The flow number of packets that belong to no flow of the plan.
-pub const NO_FLOW: u32 = u32::MAX;

@@ -136,11 +136,19 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
     let of_pair = |pair: &weir_plan::Pair| {
         let (there, back) = (links(pair.from, pair.to), links(pair.to, pair.from));
         RouteInfo {
-            rate: there.iter().filter_map(|link| fastest(link)).min(),
+            rate: match group.overlay {
+                Some(_) => None,
+                None => there.iter().filter_map(|link| fastest(link)).min(),
+            },
             there: delay(&there),
             back: delay(&back),
             duplicates: there.iter().any(|link| twice(link)),
-            ceiling: if group.pairs.len() == 1 { ceiling(run, group, &there) } else { None },
+            // Flows of the overlay take many paths at once.
+            ceiling: if group.pairs.len() == 1 && group.overlay.is_none() {
+                ceiling(run, group, &there)
+            } else {
+                None
+            },
             together: None,
         }
     };
@@ -154,7 +162,8 @@ fn route(run: &Run, paths: &Paths, group: &weir_plan::Group) -> RouteInfo {
         together: None,
     };
     let ways = group.pairs.iter().map(of_pair).reduce(best);
-    RouteInfo { together: together(run, paths, group), ..ways.unwrap_or_default() }
+    let together = if group.overlay.is_none() { together(run, paths, group) } else { None };
+    RouteInfo { together, ..ways.unwrap_or_default() }
 }
 
 /// Greatest total rate of a group's flows: the rate of the slowest link that all its pairs cross, or the sum of the rates of

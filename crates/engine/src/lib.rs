@@ -13,6 +13,7 @@ mod error;
 mod folder;
 mod jobs;
 mod lock;
+mod overlay;
 mod place;
 pub mod premises;
 mod rerun;
@@ -22,7 +23,7 @@ mod sampling;
 mod shards;
 
 pub use below::{folder_below, write_below};
-pub use build::{NO_FLOW, check_traces, fabric};
+pub use build::{check_traces, fabric};
 pub use capture::{Capture, captured, segments, segments_of};
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;

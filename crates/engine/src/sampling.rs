@@ -3,11 +3,11 @@
 use crate::capture::Capture;
 use std::sync::{Arc, Mutex};
 use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Wire};
+use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Transits, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketRecord, Recorder, RttSample, StateSample,
+    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample,
 };
 use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
@@ -69,6 +69,7 @@ impl Sampler {
                 recorder.flow(&FlowSample { at: now, flow: flow as u32, counters, read_bytes });
             }
         }
+        self.sample_transits(fabric, now, recorder);
         for group in 0..self.groups {
             let rtts = fabric.group_rtts(group);
             if rtts.count() > 0 {
@@ -81,6 +82,21 @@ impl Sampler {
         }
         for station in 0..self.stations {
             sample_station(fabric, station, now, recorder);
+        }
+    }
+}
+
+impl Sampler {
+    /// Records what an overlay did with the packets of each flow.
+    fn sample_transits<P: Wire>(&self, fabric: &mut Fabric<P>, now: Time, recorder: &mut dyn Recorder) {
+        for flow in 0..self.flows.len().min(fabric.carried_flows()) {
+            let Some(transits) = fabric.transits(flow) else { continue };
+            let Transits { admitted, in_time, links, times, waits } = std::mem::take(transits);
+            let sample = TransitSample { at: now, flow: flow as u32, admitted, in_time, links, times, waits };
+            recorder.transit(&sample);
+            // The histograms are moved into the sample and back, not copied.
+            (transits.times, transits.waits) = (sample.times, sample.waits);
+            transits.clear();
         }
     }
 }

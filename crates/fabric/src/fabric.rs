@@ -1,10 +1,13 @@
 //! The fabric: all links of a run, and the events in them.
 
+mod card;
+mod carry;
 mod counts;
 mod deferred;
 mod endless;
 mod station;
 
+pub use carry::Present;
 pub use counts::Totals;
 pub use endless::Culprit;
 pub use station::{Net, Placed, Station, StationCounters};
@@ -13,12 +16,13 @@ use crate::event::EventQueue;
 use crate::link::{Around, Link, LinkCounters, Observer};
 use crate::route::{Hop, Hops, Routes};
 use crate::tap::Taps;
+use crate::transit::Transits;
 use crate::wire::Wire;
 use crate::{config, config::Config};
 use endless::Endless;
 use station::Stations;
 use std::collections::VecDeque;
-use weir_base::{FlowId, Random, Span, Time};
+use weir_base::{Random, Span, Time};
 
 /// A packet that has reached a host.
 #[derive(Debug)]
@@ -60,6 +64,8 @@ pub struct Fabric<P> {
     pub(crate) stations: Stations<P>,
     pub(crate) events: EventQueue,
     pub(crate) taps: Taps,
+    /// Counters of the flows that stations carry, by flow; empty if they carry none.
+    pub(crate) transits: Vec<Transits>,
     pub(crate) around: Around<P>,
     /// The source of the event that is being handled; `usize::MAX` if the driver acts for a host.
     pub(crate) acting: usize,
@@ -155,6 +161,7 @@ impl<P: Wire> Fabric<P> {
             changes,
             routes,
             taps: Taps::new(&config.flows, config.groups, config.round_trips),
+            transits: Vec::new(),
             around: Around::default(),
             acting: usize::MAX,
             ready: VecDeque::new(),
@@ -168,6 +175,7 @@ impl<P: Wire> Fabric<P> {
             let source = fabric.schedule_source();
             fabric.events.push(Time::ZERO + first.at(), source);
         }
+        fabric.arm_stations();
         if fabric.changes.is_empty() && fabric.stations.len() == 0 {
             for host in (0..fabric.edges.len()).filter(|host| !config.network.nodes[*host].jitter.is_zero()) {
                 fabric.edges[host].link =
@@ -239,32 +247,6 @@ impl<P: Wire> Fabric<P> {
     pub fn inject_exact(&mut self, host: usize, packet: P, now: Time) {
         self.sent += 1;
         self.leave(host, packet, now);
-    }
-
-    /// Whether a host's card would now accept a packet of this flow and IP length. A host without a card sends every packet.
-    pub fn takes(&self, host: usize, to: usize, flow: FlowId, length: u32) -> bool {
-        match self.hops.next(host, to) {
-            Hop::Link(link) => self.links[link].takes(flow, length),
-            Hop::Arrived | Hop::Nowhere | Hop::Station(_) => true,
-        }
-    }
-
-    /// Counts that the card of a flow's sending host has refused data. The data stays unsent; this is not a loss.
-    pub fn count_refused(&mut self, flow: usize) {
-        self.taps.refused(flow);
-    }
-
-    /// The next packet that has left a host's card and was not returned yet: its flow, its IP bytes, and when. [`Fabric::advance`]
-    /// stops when there is one.
-    #[inline]
-    pub fn left_card(&mut self) -> Option<(FlowId, u32, Time)> {
-        self.around.left_cards.pop_front()
-    }
-
-    /// Whether [`Fabric::left_card`] would return a packet.
-    #[inline]
-    pub fn has_left_card(&self) -> bool {
-        !self.around.left_cards.is_empty()
     }
 
     /// A packet leaves a host: the tap sees it, and it takes the first link.
@@ -402,7 +384,13 @@ impl<P: Wire> Fabric<P> {
                     self.change(number);
                     None
                 }
-                Source::Station(station) => self.station_timer(station, now),
+                Source::Station(station) => {
+                    let delivery = self.station_timer(station, now);
+                    if self.has_left_card() {
+                        return delivery;
+                    }
+                    delivery
+                }
             };
             if delivery.is_some() {
                 return delivery;

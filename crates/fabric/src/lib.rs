@@ -15,6 +15,7 @@ mod tap;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod transit;
 mod wifi;
 mod wire;
 
@@ -22,13 +23,14 @@ pub use config::{
     Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
-pub use fabric::{Culprit, Delivery, Fabric, Net, Placed, Station, StationCounters, Totals};
+pub use fabric::{Culprit, Delivery, Fabric, Net, Placed, Present, Station, StationCounters, Totals};
 pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};
 pub use route::Paths;
 pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
+pub use transit::Transits;
 pub use weir_queue::DropReason;
 pub use wifi::Wifi;
-pub use wire::{DatagramView, TcpView, Wire};
+pub use wire::{DatagramView, NO_FLOW, Rewrite, TcpView, Wire};

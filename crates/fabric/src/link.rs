@@ -446,6 +446,11 @@ impl<P: Wire> Link<P> {
         self.delay
     }
 
+    /// The share of packets that it loses in the long run.
+    pub(crate) fn loss(&self) -> f64 {
+        self.impairments.as_ref().map_or(0.0, |impairments| impairments.loss())
+    }
+
     /// Packets in the queue, held back, on the way, or yet to leave their hosts for this link.
     pub(crate) fn inside(&self) -> u64 {
         let begun = self.pacing.as_ref().map_or(0, |pacing| pacing.inside());

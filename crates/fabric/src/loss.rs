@@ -89,6 +89,11 @@ impl Losses {
         (self.loss, self.bad) = (loss, false);
     }
 
+    /// The share of packets that are lost in the long run.
+    pub(crate) fn mean(&self) -> f64 {
+        self.loss.mean()
+    }
+
     /// Whether the next packet is lost.
     #[inline]
     pub(crate) fn next(&mut self) -> bool {

@@ -182,6 +182,14 @@ impl Taps {
         }
     }
 
+    /// A packet that another flow's host has sent is for this flow's receiver too.
+    pub(crate) fn sent_too(&mut self, flow: u32, bytes: u32) {
+        if let Some(tap) = self.flows.get_mut(flow as usize) {
+            tap.counters.sent_packets += 1;
+            tap.counters.sent_bytes += u64::from(bytes);
+        }
+    }
+
     /// The card of a flow's sending host has refused data.
     pub(crate) fn refused(&mut self, flow: usize) {
         self.flows[flow].counters.refused += 1;

@@ -1,7 +1,10 @@
 //! What the fabric reads of a packet, beyond what a queue reads: its destination and its TCP header.
 
 use core::net::SocketAddr;
-use weir_base::{Ecn, Packet};
+use weir_base::{Ecn, FlowId, Packet, Span, Time};
+
+/// The flow of packets that belong to no flow of the plan: those that stations write.
+pub const NO_FLOW: FlowId = FlowId(u32::MAX);
 
 /// A packet that can cross a fabric.
 pub trait Wire: Packet + Sized {
@@ -17,6 +20,39 @@ pub trait Wire: Packet + Sized {
     /// Its addresses and the head of its payload, for a station that reads and rewrites them. `None` if it is no UDP datagram, or
     /// has no real bytes.
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
+        None
+    }
+    /// The head of its payload and the number of bytes behind it. `None` if it is no UDP datagram, or stations cannot write packets of
+    /// this kind.
+    fn payload(&self) -> Option<(&[u8], u32)> {
+        None
+    }
+    /// An empty datagram for [`Wire::rewrite`], made from an old packet if there is one. `None` if stations cannot write packets of this
+    /// kind.
+    fn blank(old: Option<Self>) -> Option<Self> {
+        let _ = old;
+        None
+    }
+    /// Rewrites a datagram's addresses, ECN codepoint and the front of its payload. Returns false, and changes nothing, if it is no
+    /// datagram, or stations cannot write packets of this kind.
+    fn rewrite(&mut self, to: &Rewrite<'_>) -> bool {
+        let _ = to;
+        false
+    }
+    /// Notes when its host sent it, which no rewriting changes. Only packets that stations can write keep it.
+    fn enter(&mut self, now: Time) {
+        let _ = now;
+    }
+    /// It has waited in the queue of a station that carries it for so long. Only packets that stations can write keep it.
+    fn waited(&mut self, time: Span) {
+        let _ = time;
+    }
+    /// How long it has waited in such queues since its host sent it.
+    fn waits(&self) -> Span {
+        Span::ZERO
+    }
+    /// When its host sent it, if that was noted.
+    fn entered(&self) -> Option<Time> {
         None
     }
     /// Turns a datagram into its own answer: addresses and ports are swapped, and an echo request becomes an echo reply. Returns
@@ -44,6 +80,23 @@ pub struct DatagramView<'a> {
     /// The UDP checksum as it stands in the header; zero says that there is none (RFC 768). `None` if packets have no such field. A
     /// caller that changes `head` must repair it.
     pub checksum: Option<&'a mut [u8; 2]>,
+}
+
+/// How a station rewrites a datagram. Both engines derive addresses from nodes and ports from flows.
+#[derive(Debug, Clone, Copy)]
+pub struct Rewrite<'a> {
+    /// Its flow, or [`NO_FLOW`] for a packet between stations.
+    pub flow: FlowId,
+    /// The node whose address is the source.
+    pub from: usize,
+    /// The node whose address is the destination.
+    pub to: usize,
+    /// Its codepoint.
+    pub ecn: Ecn,
+    /// Bytes to take away from the front of its payload's head.
+    pub cut: usize,
+    /// Bytes to put there instead.
+    pub put: &'a [u8],
 }
 
 /// What the taps read of a TCP header.

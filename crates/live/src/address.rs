@@ -21,7 +21,7 @@ pub fn gateway(ip: Ip) -> IpAddr {
 pub const GATEWAY_MAC: Mac = [0x02, 0x77, 0xff, 0xff, 0xff, 0xfe];
 
 /// The flow number under which packets of no flow are counted.
-pub const NO_FLOW: FlowId = FlowId(u32::MAX);
+pub use weir_fabric::NO_FLOW;
 
 /// The hardware address of the host at a node.
 pub fn mac_of(node: usize) -> Mac {

@@ -6,7 +6,7 @@ use crate::apps::{Apps, AppsReport};
 use crate::card;
 use crate::checks::{
     check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
-    check_transports,
+    check_overlay, check_transports,
 };
 use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
@@ -52,6 +52,7 @@ impl Engine for Live {
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         weir_engine::check_traces(run)?;
+        check_overlay(run)?;
         check_transports(run)?;
         check_feedback(run)?;
         check_acknowledgements(run)?;

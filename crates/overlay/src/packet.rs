@@ -5,7 +5,7 @@
 
 use crate::nodes::{NodeId, Nodes};
 use std::fmt::Debug;
-use weir_base::Time;
+use weir_base::{Span, Time};
 
 /// A multicast group, as its IPv4 address names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +36,12 @@ pub struct Flow {
 pub trait Body: Debug {
     /// Its length in bytes, without the overlay's header. Queues count it.
     fn bytes(&self) -> u32;
+    /// A header of so many bytes before it has been read, and another one will take its place.
+    fn behind(&mut self, header: usize);
+    /// It has waited in a node's queue for so long.
+    fn waited(&mut self, time: Span) {
+        let _ = time;
+    }
     /// A copy, for a multicast packet whose receivers part.
     fn duplicate(&self) -> Self;
 }

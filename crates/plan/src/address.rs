@@ -10,6 +10,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const FIRST_PORT: u16 = 23_000;
 /// How many ports there are for flows. Live runs have no more flows than that; in the simulator ports begin again.
 pub const PORTS: usize = (u16::MAX - FIRST_PORT) as usize;
+/// The port of packets between nodes of an overlay, at both ends.
+pub const OVERLAY_PORT: u16 = FIRST_PORT - 1;
 /// fd77:6569:7200::, a prefix for local use (RFC 4193).
 pub const PREFIX_V6: u128 = 0xfd77_6569_7200 << 80;
 

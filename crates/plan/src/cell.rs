@@ -8,12 +8,13 @@ use crate::file::KEYS;
 use crate::host::Hosts;
 use crate::limits;
 use crate::network::{self, Ends};
+use crate::overlay::{self, Overlay};
 use crate::reader::Reader;
 use crate::route::{Route, Routes};
 use crate::run::{Flow, Group, Run, Station, Window};
 use crate::schema;
 use crate::station;
-use crate::timing::Timing;
+use crate::timing::{HostJitter, Timing};
 use crate::traces::Traces;
 use crate::traffic::{EcnChoice, Traffic};
 use crate::tree::Table;
@@ -45,6 +46,8 @@ pub(crate) struct Cell {
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
     pub(crate) count: u64,
+    /// How many of them, one after another, receive the packets of the first of them.
+    pub(crate) fan: u64,
     pub(crate) start: Times,
     pub(crate) stop: Option<Span>,
     /// For each flow the index of its pair of hosts; empty if all flows have the first pair.
@@ -93,7 +96,8 @@ impl Cell {
         }
         let network = network::build(&mut reader);
         let Some((network, routes)) = network else { return Err(reader.faults) };
-        let stations = station::place(&mut reader, &network);
+        let mut stations = station::place(&mut reader, &network);
+        let mut overlay = overlay::place(&mut reader, &network, &mut stations);
         let mut cell = Cell {
             timing,
             warmup,
@@ -106,7 +110,7 @@ impl Cell {
         };
         let mut hosts = Hosts::read(&mut reader, &groups, &cell.network);
         for (name, traffic) in groups {
-            cell.attach(&mut reader, &name, traffic, &routes, &mut hosts);
+            cell.attach(&mut reader, &name, traffic, &routes, &mut hosts, &mut overlay);
         }
         network::fit_access(&mut cell.network);
         for group in &cell.groups {
@@ -159,15 +163,20 @@ impl Cell {
         &mut self,
         reader: &mut Reader<'_>,
         name: &str,
-        traffic: Traffic,
+        mut traffic: Traffic,
         routes: &Routes,
         hosts: &mut Hosts,
+        overlay: &mut Overlay,
     ) {
+        let is_multicast = traffic.multicast.is_some();
+        let fan = overlay::spread(reader, name, &mut traffic);
         let Some(found) = routes.find_all(reader, name, &traffic, &self.stations) else { return };
         let host = traffic.host.as_deref();
         let senders = host.map_or(1, |host| hosts.count(host));
         let (ways, pairs, of_flows) = ways(reader, name, &traffic, &found, senders);
-        let jitter = self.timing.host_jitter;
+        let places: Vec<usize> = found.iter().flat_map(|route| [route.from, route.to]).collect();
+        let carriage = overlay.carries(reader, name, &traffic, is_multicast, &places, &self.network);
+        let jitter = carriage.as_ref().map_or(self.timing.host_jitter, |_| HostJitter::Within(Span::ZERO));
         let attached = network::attach(&mut self.network, hosts, (name, host), &ways, &pairs, jitter);
         let Some(pairs) = attached else {
             let message = "groups that share a host must send from the same router, over paths that do not contradict each other";
@@ -185,11 +194,11 @@ impl Cell {
         let count = traffic.flows();
         let workload = traffic.workload;
         let has_host = traffic.host.is_some();
-        let group = Group { name: name.into(), pairs, ip, workload, transport, settings };
+        let group = Group { name: name.into(), pairs, ip, workload, transport, settings, overlay: carriage };
         let earlier = self.groups.iter().zip(self.flows.iter().map(|flows| flows.count));
         connection::check(reader, &group, count, has_host, earlier);
         self.groups.push(group);
-        self.flows.push(Flows { count, start: traffic.start, stop: traffic.stop, pairs: of_flows });
+        self.flows.push(Flows { count, fan, start: traffic.start, stop: traffic.stop, pairs: of_flows });
         let mut passed: Vec<usize> = found.into_iter().flat_map(|route| route.links).collect();
         passed.sort_unstable();
         passed.dedup();
@@ -244,7 +253,7 @@ impl Cell {
     fn draw_flows(&self, seed: u64) -> Vec<Flow> {
         let mut flows = Vec::new();
         for (group, of_group) in self.flows.iter().enumerate() {
-            let Flows { count, start, stop, .. } = of_group;
+            let Flows { count, fan, start, stop, .. } = of_group;
             let name = &self.groups[group].name;
             let workload = &self.groups[group].workload;
             if workload.has_random_arrivals() {
@@ -264,16 +273,20 @@ impl Cell {
                     // No flow arrives after the group's stop; flows that have begun send all that they have.
                     stop: None,
                     size: Some(arrival.size),
+                    copy_of: None,
                 }));
                 continue;
             }
-            for number in 1..=*count {
-                let jitter =
-                    Random::stream_of(seed, "start", flows.len() as u64).within(self.timing.start_jitter);
-                let name = if *count == 1 { name.clone() } else { numbered(name, number) };
-                let pair = of_group.pair(number - 1);
-                let start = start.of(number - 1, *count) + jitter;
-                flows.push(Flow { name, group, pair, start, stop: *stop, size: None });
+            let first = flows.len();
+            for number in 0..*count {
+                let source = number / fan;
+                let own = first + (source * fan) as usize;
+                let jitter = Random::stream_of(seed, "start", own as u64).within(self.timing.start_jitter);
+                let name = if *count == 1 { name.clone() } else { numbered(name, number + 1) };
+                let start = start.of(source, count / fan) + jitter;
+                let copy_of = (own < flows.len()).then_some(own);
+                let pair = of_group.pair(number);
+                flows.push(Flow { name, group, pair, start, stop: *stop, size: None, copy_of });
             }
         }
         flows

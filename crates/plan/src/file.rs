@@ -3,6 +3,7 @@
 
 use crate::bottleneck::Bottleneck;
 use crate::host::Nic;
+use crate::overlay;
 use crate::plot::Plot;
 use crate::shape::{Chain, Graph, ParkingLot, Star};
 use crate::station;
@@ -42,6 +43,8 @@ pub(crate) struct File {
     /// Machines at routers by name: policers, middleboxes, responders.
     #[serde(default)]
     stations: BTreeMap<String, station::Section>,
+    /// Nodes of the backpressure overlay, which sends over every path at once.
+    overlay: Option<overlay::Section>,
     /// Traffic groups by name, each with its own pair of hosts unless they share a sender.
     traffic: BTreeMap<String, Traffic>,
     /// Network cards, by the names of the hosts that groups send from (`host`).
@@ -65,7 +68,7 @@ pub(crate) struct File {
 }
 
 /// The keys of [`File`].
-pub(crate) const KEYS: [&str; 19] = [
+pub(crate) const KEYS: [&str; 20] = [
     "format",
     "name",
     "title",
@@ -77,6 +80,7 @@ pub(crate) const KEYS: [&str; 19] = [
     "star",
     "graph",
     "stations",
+    "overlay",
     "traffic",
     "nic",
     "vary",

@@ -9,6 +9,7 @@
 
 pub mod address;
 mod bottleneck;
+mod carriage;
 mod cell;
 mod changes;
 mod commands;
@@ -27,6 +28,7 @@ mod names;
 mod network;
 mod only;
 mod ordinary;
+mod overlay;
 mod plot;
 mod probability;
 mod read;
@@ -58,7 +60,7 @@ pub use entries::Entry;
 pub use lab::{Form, Lab, Tree};
 pub use names::{Names, level_named};
 pub use plot::{Axis, Plot};
-pub use run::{Flow, Group, Ip, Pair, Run, Station, Window};
+pub use run::{Carriage, Flow, Group, Ip, Pair, Run, Station, Window};
 pub use schema::{SettingHelp, describe_setting, schema};
 pub use template::template;
 pub use vary::leading_number;

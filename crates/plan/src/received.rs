@@ -83,7 +83,8 @@ impl Run {
         }
         self.flows.iter().try_for_each(|flow| {
             within("group", flow.group, groups)?;
-            within("pair", flow.pair, self.groups[flow.group].pairs.len())
+            within("pair", flow.pair, self.groups[flow.group].pairs.len())?;
+            flow.copy_of.map_or(Ok(()), |other| within("flow", other, self.flows.len()))
         })
     }
 }

@@ -104,6 +104,24 @@ pub struct Group {
     /// Settings of its connections, or of its hosts' TCP for a command; `None` if the transport takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+    /// How the overlay carries its flows; `None` if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<Carriage>,
+}
+
+/// How the overlay carries a group's flows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Carriage {
+    /// How each flow is admitted.
+    pub log: weir_overlay::admission::Config,
+    /// The time within which each packet must arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Span>,
+    /// Whether its packets are sensitive to latency.
+    pub is_sensitive: bool,
+    /// The number of the multicast group that its packets go to; `None` if each goes to one receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<u32>,
 }
 
 impl Run {
@@ -237,6 +255,9 @@ pub struct Flow {
     /// How much it sends; `None` unless it was drawn at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
+    /// The flow whose packets it receives at a receiver of its own; `None` unless the packets go to many receivers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<usize>,
 }
 
 impl Run {
@@ -268,7 +289,10 @@ impl Run {
                 _ => {
                     let headers = plan.headers;
                     let random = Random::stream_of(self.seed, "workload", number as u64);
-                    let workload = workload.build(flow.size, headers, random);
+                    let workload = match flow.copy_of {
+                        Some(_) => weir_workload::listener(),
+                        None => workload.build(flow.size, headers, random),
+                    };
                     let ensembles = self.groups[flow.group].workload.ensemble_log();
                     let application = Application::new(workload, plan, log).with_ensembles(ensembles);
                     applications.push((application, number..number + 1));
@@ -313,6 +337,7 @@ impl Run {
         Setup {
             settings: group.settings.as_ref(),
             datagrams: matches!(group.workload.role(), weir_workload::Role::Datagrams(_)),
+            admitted: group.overlay.is_some(),
             ecn: group.workload.role().datagrams().map_or(Ecn::NotEct, |datagrams| datagrams.ecn),
             mtu: self.mtu(flow),
             ip_header: group.ip.header(),

@@ -117,6 +117,11 @@ fn placed(
             }
         }
     }
+    if matches!(station, Config::OverlayNode(_)) {
+        let help = format!("write [overlay], and under it nodes = [\"{}\"]", place.at);
+        reader.wrong(&["stations", name], "nodes of the overlay are placed by [overlay]", help);
+        return None;
+    }
     if let Some(Fault { key, message, help }) = station.fault(!place.links.is_empty()) {
         let path = ["stations", name, key];
         // A missing key is reported at the station itself.

@@ -1,5 +1,6 @@
 //! `[traffic.NAME]` as a lab file writes it. Doc comments here are the user's documentation.
 
+use crate::carriage::Choice;
 use crate::each::{Places, Times};
 use crate::run::Ip;
 use crate::ways::Direction;
@@ -83,6 +84,12 @@ pub(crate) struct Traffic {
     /// Where its data leaves the network: a router or host, or a station that answers. By default the last router of a chain or
     /// parking lot. With a list there is a receiver at each place, and the flows take them in turn.
     pub(crate) to: Option<Places>,
+    /// Where its data leaves the network, each packet at all of these places, which the overlay does; instead of `to`. Each receiver
+    /// counts as a flow.
+    pub(crate) multicast: Option<Places>,
+    /// How the overlay carries its flows: a table of `priority`, `cap`, `shape`, `deadline`, `class` and `group`; by default with their
+    /// defaults if the lab has `[overlay]`. With false its packets take the path of least delay.
+    pub(crate) overlay: Option<Choice>,
     /// The one link of a chain or parking lot that its data passes, by its number from 1, instead of `from` and `to`.
     pub(crate) hop: Option<u64>,
     /// Names of the links and routers of a graph that its data passes, in this order; between them it takes the path of least
@@ -135,6 +142,8 @@ impl Default for Traffic {
             stop: None,
             from: None,
             to: None,
+            multicast: None,
+            overlay: None,
             hop: None,
             via: None,
             back: None,

@@ -95,8 +95,8 @@ pub fn leading_number(label: &str) -> Option<f64> {
 }
 
 /// The sections whose settings may vary.
-const SECTIONS: [&str; 9] =
-    ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "nic", "traffic"];
+const SECTIONS: [&str; 10] =
+    ["run", "dumbbell", "chain", "parking_lot", "star", "graph", "stations", "overlay", "nic", "traffic"];
 
 /// The path of a setting that may vary.
 fn path(key: &str, named: Origin, faults: &mut Vec<Fault>) -> Option<Path> {

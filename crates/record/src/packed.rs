@@ -101,7 +101,7 @@ fn long_pair(mut bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
 
 impl PackedHistogram {
     /// Reads a histogram from the bytes of a table. `None` if they are no histogram: too short, buckets out of order or out of
-    /// range, empty buckets, or a sum that these counts cannot have.
+    /// range, empty buckets, or a sum that these counts cannot have. Without buckets it is empty.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<PackedHistogram> {
         let sum = read_varint(&mut bytes)?;
         let min = u64::try_from(read_varint(&mut bytes)?).ok()?;
@@ -117,7 +117,8 @@ impl PackedHistogram {
             count += u64::from(in_bucket);
         }
         let bounds = u128::from(count) * u128::from(min)..=u128::from(count) * u128::from(max);
-        (count > 0 && bounds.contains(&sum)).then(|| PackedHistogram {
+        let is_known = count > 0 || min == 0 && max == 0;
+        (is_known && bounds.contains(&sum)).then(|| PackedHistogram {
             sum,
             min: Span::from_nanos(min),
             max: Span::from_nanos(max),
@@ -136,6 +137,9 @@ impl PackedHistogram {
 
     /// Adds its counts to a histogram.
     pub fn add_to(&self, histogram: &mut Histogram) {
+        if self.count == 0 {
+            return;
+        }
         histogram.merge_parts(pairs(&self.pairs), self.sum, self.min, self.max);
     }
 
@@ -231,7 +235,7 @@ mod tests {
                 let mut sum = packed.unpack();
                 packed.add_to(&mut sum);
                 prop_assert_eq!(sum.count(), 2 * packed.count());
-                prop_assert!(sum.percentile(0.5).is_some());
+                prop_assert_eq!(sum.percentile(0.5).is_some(), packed.count() > 0);
             }
         }
     }
@@ -253,6 +257,8 @@ mod tests {
         assert!(PackedHistogram::from_bytes(&[10, 5, 5, 5, 2]).is_some());
         assert!(PackedHistogram::from_bytes(&[11, 5, 5, 5, 2]).is_none());
         assert!(PackedHistogram::from_bytes(&[]).is_none());
-        assert!(PackedHistogram::from_bytes(&[0, 0, 0]).is_none());
+        assert!(PackedHistogram::from_bytes(&[0, 0, 0]).is_some_and(|empty| empty.count() == 0));
+        assert!(PackedHistogram::from_bytes(&[1, 0, 0]).is_none());
+        assert!(PackedHistogram::from_bytes(&[0, 0, 1]).is_none());
     }
 }

@@ -5,7 +5,7 @@ use crate::table::{Batch, place_of};
 use crate::tables::Table;
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
-    TransportSample,
+    TransitSample, TransportSample,
 };
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct Records {
     pub flows: Vec<FlowSample>,
     /// RTTs of groups.
     pub rtts: Vec<RttSample<PackedHistogram>>,
+    /// What an overlay did with flows.
+    pub transits: Vec<TransitSample<PackedHistogram>>,
     /// Transports' states.
     pub transport: Vec<TransportSample>,
     /// Internal states of queues and controllers.
@@ -59,6 +61,7 @@ macro_rules! of_table {
             Table::Delays => { let $rows = $($records)+.delays; $do }
             Table::Flows => { let $rows = $($records)+.flows; $do }
             Table::Rtts => { let $rows = $($records)+.rtts; $do }
+            Table::Transits => { let $rows = $($records)+.transits; $do }
             Table::Transport => { let $rows = $($records)+.transport; $do }
             Table::States => { let $rows = $($records)+.states; $do }
             Table::Events => { let $rows = $($records)+.events; $do }
@@ -86,6 +89,8 @@ impl Records {
         let rooms =
             delays.chain(self.rtts.drain(..).map(|sample| sample.rtt)).map(PackedHistogram::into_room);
         self.desk.rooms.extend(rooms);
+        let transits = self.transits.drain(..).flat_map(|sample| [sample.times, sample.waits]);
+        self.desk.rooms.extend(transits.map(PackedHistogram::into_room));
         for table in Table::ALL {
             of_table!(table, |rows| rows.clear(), &mut self);
         }
@@ -137,6 +142,12 @@ impl Recorder for Records {
         let RttSample { at, group, ref rtt } = *sample;
         let rtt = PackedHistogram::pack(rtt, self.desk.rooms.pop().unwrap_or_default());
         self.rtts.push(RttSample { at, group, rtt });
+    }
+    fn transit(&mut self, sample: &TransitSample) {
+        let TransitSample { at, flow, admitted, in_time, links, ref times, ref waits } = *sample;
+        let [times, waits] =
+            [times, waits].map(|one| PackedHistogram::pack(one, self.desk.rooms.pop().unwrap_or_default()));
+        self.transits.push(TransitSample { at, flow, admitted, in_time, links, times, waits });
     }
     fn transport(&mut self, sample: &TransportSample) {
         self.transport.push(*sample);

@@ -1,11 +1,11 @@
-//! The nine tables: for each record type, its table's name and its columns. This is the record schema; a column added
+//! The ten tables: for each record type, its table's name and its columns. This is the record schema; a column added
 //! here is written, read and exported. What is on disk changes with it, so [`FORMAT`] must be raised.
 
 use crate::packed::PackedHistogram;
 use crate::table::{Column, Field, GetField, Kind, Load, Row, Store, Values};
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, RttSample, StateSample,
-    TransportSample,
+    TransitSample, TransportSample,
 };
 use std::slice::IterMut;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub enum Table {
     Flows,
     /// [`RttSample`]s.
     Rtts,
+    /// [`TransitSample`]s.
+    Transits,
     /// [`TransportSample`]s.
     Transport,
     /// [`StateSample`]s.
@@ -39,11 +41,12 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
         Table::Rtts,
+        Table::Transits,
         Table::Transport,
         Table::States,
         Table::Events,
@@ -52,11 +55,12 @@ impl Table {
     ];
 
     /// The tables from which metrics and series are computed: all but the packets, of which there may be millions.
-    pub(crate) const BUT_PACKETS: [Table; 8] = [
+    pub(crate) const BUT_PACKETS: [Table; 9] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
         Table::Rtts,
+        Table::Transits,
         Table::Transport,
         Table::States,
         Table::Events,
@@ -65,8 +69,18 @@ impl Table {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        ["links", "delays", "flows", "rtts", "transport", "states", "events", "messages", "packets"]
-            [self as usize]
+        [
+            "links",
+            "delays",
+            "flows",
+            "rtts",
+            "transits",
+            "transport",
+            "states",
+            "events",
+            "messages",
+            "packets",
+        ][self as usize]
     }
 
     /// Its file in a run's folder.
@@ -81,6 +95,7 @@ impl Table {
             Table::Delays => <DelaySample<PackedHistogram>>::fields(),
             Table::Flows => FlowSample::fields(),
             Table::Rtts => <RttSample<PackedHistogram>>::fields(),
+            Table::Transits => <TransitSample<PackedHistogram>>::fields(),
             Table::Transport => TransportSample::fields(),
             Table::States => <StateSample<Arc<str>>>::fields(),
             Table::Events => FlowEvent::fields(),
@@ -246,6 +261,16 @@ table!(RttSample<PackedHistogram> {
     at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
     group: u32 = "group": "The traffic group: its place in the list of groups in run.json.",
     rtt: PackedHistogram = "rtt_ns_histogram": "RTTs of all flows of the group in the period, of segments sent once.",
+});
+
+table!(TransitSample<PackedHistogram> {
+    at: weir_base::Time = "at_ns": "End of the sample period, from the start of the run.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    admitted: u64 = "admitted_packets": "Packets for the flow's receiver that the overlay admitted.",
+    in_time: u64 = "in_time_packets": "Packets that it gave back at the receiver's node within their deadline; all of them without one.",
+    links: u64 = "passed_links": "Links between nodes that the packets it gave back had passed, added up.",
+    times: PackedHistogram = "transit_ns_histogram": "From the sending host to the receiver's node, of packets given back in the period.",
+    waits: PackedHistogram = "wait_ns_histogram": "What of that the packets waited in the queues of nodes.",
 });
 
 table!(TransportSample {

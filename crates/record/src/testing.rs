@@ -2,7 +2,7 @@
 
 use crate::types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransportSample,
+    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample, TransportSample,
 };
 use crate::{PackedHistogram, Records};
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
@@ -89,6 +89,9 @@ pub(crate) fn busy_records() -> Records {
             });
         }
         records.rtt(&RttSample { at, group: (period % 2) as u32, rtt: histogram(&[20, 21, 20 + period]) });
+        let [times, waits] = [histogram(&[20, 30 + period]), histogram(&[])];
+        let (flow, admitted, in_time, links) = ((period % 3) as u32, 3, 1, 5);
+        records.transit(&TransitSample { at, flow, admitted, in_time, links, times, waits });
         let of = if period % 2 == 0 { Component::Queue(0) } else { Component::Controller(2) };
         records.state(&StateSample { at, of, name: "alpha_percent", value: period as f64 / 7.0 });
         let fate = MessageFate::ALL[(period % 3) as usize];
@@ -127,6 +130,11 @@ pub(crate) fn replay(records: &Records, to: &mut dyn Recorder) {
     records.flows.iter().for_each(|r| to.flow(r));
     for r in &records.rtts {
         to.rtt(&RttSample { at: r.at, group: r.group, rtt: unpack(&r.rtt) });
+    }
+    for r in &records.transits {
+        let TransitSample { at, flow, admitted, in_time, links, ref times, ref waits } = *r;
+        let [times, waits] = [unpack(times), unpack(waits)];
+        to.transit(&TransitSample { at, flow, admitted, in_time, links, times, waits });
     }
     records.transport.iter().for_each(|r| to.transport(r));
     for r in &records.states {

@@ -101,6 +101,25 @@ pub struct RttSample<H = Histogram> {
     pub rtt: H,
 }
 
+/// What an overlay did in one period with the packets of a flow for its receiver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransitSample<H = Histogram> {
+    /// End of the period.
+    pub at: Time,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Packets that were admitted.
+    pub admitted: u64,
+    /// Packets that were given back at the receiver's node within their deadline; all of them if they have none.
+    pub in_time: u64,
+    /// Links between nodes that the packets passed, added up.
+    pub links: u64,
+    /// The times from the sending host to the receiver's node.
+    pub times: H,
+    /// What of these times the packets waited in the queues of nodes.
+    pub waits: H,
+}
+
 /// The sending transport's own state at one instant: exact in the simulator, `tcp_info` live.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TransportSample {
@@ -307,6 +326,10 @@ pub trait Recorder {
     fn flow(&mut self, sample: &FlowSample);
     /// A group's RTTs in one period; called only if there were any.
     fn rtt(&mut self, sample: &RttSample);
+    /// What an overlay did with a flow's packets in one period; called only if it did anything.
+    fn transit(&mut self, sample: &TransitSample) {
+        let _ = sample;
+    }
     /// A transport's state.
     fn transport(&mut self, sample: &TransportSample);
     /// The internal state of a queue, a controller or a station.

@@ -14,7 +14,7 @@ use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{
     DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
-    TransportSample,
+    TransitSample, TransportSample,
 };
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
@@ -255,6 +255,10 @@ impl Recorder for ParquetRecorder {
     fn rtt(&mut self, sample: &RttSample) {
         self.records.rtt(sample);
         self.pushed(Table::Rtts);
+    }
+    fn transit(&mut self, sample: &TransitSample) {
+        self.records.transit(sample);
+        self.pushed(Table::Transits);
     }
     fn transport(&mut self, sample: &TransportSample) {
         self.records.transport(sample);

@@ -51,9 +51,11 @@ pub(crate) struct Outlet {
     pub(crate) exact: bool,
 }
 
-/// A flow's backlog in the card of its sending host.
+/// A flow's backlog in the card of its sending host. A host behind an overlay node has a card as well: the node admits its packets.
 pub(crate) struct InCard {
     pub(crate) card: Card,
+    /// Whether an overlay node admits the flow.
+    pub(crate) admitted: bool,
     /// IP bytes in the card's queue.
     pub(crate) waiting: u64,
     /// Whether the sender is held back until a packet has left the card.
@@ -62,7 +64,13 @@ pub(crate) struct InCard {
 
 impl InCard {
     fn new(card: Card) -> InCard {
-        InCard { card, waiting: 0, held: false }
+        InCard { card, admitted: false, waiting: 0, held: false }
+    }
+
+    /// In place of a card, the overlay node that admits the flow.
+    fn admitted() -> InCard {
+        let card = Card { refuses: true, small_queues: false, shaper: None };
+        InCard { admitted: true, ..InCard::new(card) }
     }
 }
 
@@ -83,7 +91,10 @@ impl Flow {
             asks: [false; 2],
             alone: [false; 2],
             random_arrivals: group.workload.has_random_arrivals(),
-            card: run.network.nodes[from].card.map(InCard::new),
+            card: match run.groups[run.flows[number].group].overlay {
+                Some(_) => Some(InCard::admitted()),
+                None => run.network.nodes[from].card.map(InCard::new),
+            },
             ends: None,
             told: Counts::default(),
             shares: None,

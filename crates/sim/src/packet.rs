@@ -3,15 +3,18 @@
 
 use core::net::{IpAddr, SocketAddr};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
-use weir_base::{Ecn, FlowId, Packet, Time};
-use weir_fabric::{DatagramView, Fabric, TcpView, Wire};
+use weir_base::{Ecn, FlowId, Packet, Span, Time};
+use weir_fabric::{DatagramView, Fabric, NO_FLOW, Rewrite, TcpView, Wire};
 use weir_plan::Ip;
-use weir_plan::address::{address_of, port_of};
+use weir_plan::address::{OVERLAY_PORT, address_of, port_of};
 use weir_transport::Body;
 use weir_transport::tcp::{Flags, Segment};
 
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;
+
+/// The most datagrams that are kept for reuse.
+const MOST_SPARE: usize = 1 << 16;
 
 /// A packet on its way between two hosts.
 #[derive(Debug)]
@@ -26,6 +29,9 @@ struct Fields {
     ecn: Ecn,
     class: Ecn,
     corrupt: bool,
+    /// When its host sent it, for a packet that stations carry, and how long it has waited in their queues.
+    entered: Time,
+    waits: Span,
 }
 
 /// A packet's flow, source and destination.
@@ -77,7 +83,9 @@ impl Pool {
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
         match packet.0.body {
             Body::Segment(_) => self.segments.push(packet),
-            Body::Datagram(_) => self.datagrams.push(packet),
+            Body::Datagram(_) if self.datagrams.len() < MOST_SPARE => self.datagrams.push(packet),
+            // Copies for many receivers arrive in greater number than their originals leave.
+            Body::Datagram(_) => drop(packet),
         }
     }
 }
@@ -93,6 +101,8 @@ impl SimPacket {
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
             corrupt: false,
+            entered: Time::NEVER,
+            waits: Span::ZERO,
         }))
     }
 
@@ -165,15 +175,20 @@ impl Packet for SimPacket {
 impl FlowAddress {
     /// The addresses and ports of both ends.
     fn sockets(&self) -> [SocketAddr; 2] {
-        let port = port_of(self.flow as usize);
+        let port = port(self.flow);
         [self.from, self.to].map(|node| SocketAddr::new(address_of(node.into(), self.ip), port))
     }
+}
+
+/// The port of a flow, or of packets between nodes of an overlay.
+fn port(flow: u32) -> u16 {
+    if flow == NO_FLOW.0 { OVERLAY_PORT } else { port_of(flow as usize) }
 }
 
 impl SimPacket {
     /// The port of this packet's flow.
     fn port(&self) -> u16 {
-        port_of(self.0.address.flow as usize)
+        port(self.0.address.flow)
     }
 
     fn tcp_header(&self, segment: &Segment) -> TcpHeader {
@@ -290,6 +305,49 @@ impl Wire for SimPacket {
             }
             Body::Segment(_) => None,
         }
+    }
+
+    fn payload(&self) -> Option<(&[u8], u32)> {
+        match &self.0.body {
+            Body::Datagram(datagram) => Some((&datagram.head, datagram.zeros)),
+            Body::Segment(_) => None,
+        }
+    }
+
+    fn blank(old: Option<SimPacket>) -> Option<SimPacket> {
+        let mut packet = old.unwrap_or_else(SimPacket::new);
+        packet.0.body.datagram_mut().set(&[], 0);
+        (packet.0.corrupt, packet.0.entered, packet.0.address.ip) = (false, Time::NEVER, Ip::V4);
+        Some(packet)
+    }
+
+    fn rewrite(&mut self, to: &Rewrite<'_>) -> bool {
+        let fields = &mut *self.0;
+        let Body::Datagram(datagram) = &mut fields.body else { return false };
+        let cut = to.cut.min(datagram.head.len());
+        datagram.head.splice(..cut, to.put.iter().copied());
+        let FlowId(flow) = to.flow;
+        let FlowAddress { ip, .. } = fields.address;
+        fields.address = FlowAddress { flow, from: to.from as u16, to: to.to as u16, ip };
+        fields.length = (fields.body.length() + ip.header()) as u16;
+        (fields.ecn, fields.class) = (to.ecn, to.ecn);
+        true
+    }
+
+    fn enter(&mut self, now: Time) {
+        (self.0.entered, self.0.waits) = (now, Span::ZERO);
+    }
+
+    fn waited(&mut self, time: Span) {
+        self.0.waits += time;
+    }
+
+    fn waits(&self) -> Span {
+        self.0.waits
+    }
+
+    fn entered(&self) -> Option<Time> {
+        Some(self.0.entered).filter(|entered| *entered != Time::NEVER)
     }
 
     fn turn_round(&mut self) -> bool {

@@ -417,7 +417,15 @@ impl<'a> World<'a> {
             if in_card.held {
                 return endpoint.throttled(now);
             }
-            if refuses && !self.fabric.takes(from, to, FlowId(number as u32), mtu) && endpoint.refused(now) {
+            let admitted = in_card.admitted;
+            if refuses
+                && !self.fabric.takes(from, to, FlowId(number as u32), mtu)
+                && (admitted || endpoint.refused(now))
+            {
+                if admitted {
+                    in_card.held = true;
+                    return;
+                }
                 // Without small queues TCP is not told that its packets have left: it tries again when an acknowledgement comes.
                 in_card.held = small_queues;
                 return self.fabric.count_refused(number);

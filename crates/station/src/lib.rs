@@ -7,9 +7,12 @@
 mod aggregation_point;
 mod bleacher;
 mod echo;
+mod overlay_node;
 mod policer;
 #[cfg(test)]
 mod testing;
+
+pub use overlay_node::{Config as Overlay, Entering, Leaving, Neighbour, Seat};
 
 use core::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -22,6 +25,8 @@ pub struct Place {
     pub seed: u64,
     /// The flows of the lab that carry Coordination Protocol headers.
     pub coordinated: Vec<Coordinated>,
+    /// For a node of an overlay, what is around it.
+    pub overlay: Option<Seat>,
 }
 
 /// Flows of a lab that carry headers of the Coordination Protocol.
@@ -98,5 +103,6 @@ stations! {
     Policer(policer::Policer) = "policer" | "srtcm": "Token-bucket policer with three colours (RFC 2697): drops red packets, counts yellow ones";
     Bleacher(bleacher::Bleacher) = "ecn-bleacher" | "bleacher": "Middlebox that clears or rewrites ECN codepoints";
     AggregationPoint(aggregation_point::AggregationPoint) = "aggregation-point" | "ap": "Aggregation point: measures the path for the flows of an application and lets them share it as one";
+    OverlayNode(overlay_node::OverlayNode) = "overlay-node": "Node of the backpressure overlay: sends over every path at once; a lab places them by [overlay]";
     Echo(echo::Echo) = "echo": "Responder: sends each datagram that is addressed to it back to where it came from";
 }

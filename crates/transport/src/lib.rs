@@ -34,6 +34,8 @@ pub struct Setup<'a> {
     pub settings: Option<&'a Settings>,
     /// Whether the application writes datagrams rather than a stream.
     pub datagrams: bool,
+    /// Whether the network admits its datagrams one by one, and the host waits until it does.
+    pub admitted: bool,
     /// The ECN codepoint of datagrams.
     pub ecn: Ecn,
     /// Largest IP packet.

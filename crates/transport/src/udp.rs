@@ -21,7 +21,8 @@ impl Transport for Parameters {
         &[]
     }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
-        [End::Udp(Socket::new(setup.ecn)), End::Udp(Socket::new(setup.ecn))]
+        let most = if setup.admitted { 1 } else { usize::MAX };
+        [Socket { most, ..Socket::new(setup.ecn) }, Socket::new(setup.ecn)].map(End::Udp)
     }
 }
 
@@ -34,6 +35,8 @@ pub struct Socket {
     ecn: Ecn,
     /// Datagrams that are written and not yet sent.
     outgoing: VecDeque<Datagram>,
+    /// The most of them; further ones are refused, as by a socket that does not block.
+    most: usize,
     /// Datagrams that have arrived and are not yet read.
     arrived: VecDeque<Datagram>,
     /// Datagrams whose buffers are reused.
@@ -48,7 +51,14 @@ impl Socket {
 
     /// A socket behind a layer.
     pub(crate) fn behind(layer: Option<Layer>, ecn: Ecn) -> Socket {
-        Socket { layer, ecn, outgoing: VecDeque::new(), arrived: VecDeque::new(), spare: Vec::new() }
+        Socket {
+            layer,
+            ecn,
+            outgoing: VecDeque::new(),
+            most: usize::MAX,
+            arrived: VecDeque::new(),
+            spare: Vec::new(),
+        }
     }
 }
 
@@ -87,6 +97,9 @@ impl Endpoint for Socket {
 
     fn write(&mut self, _: Stream, message: Message<'_>, _: Time) -> u64 {
         let Ok(bytes) = u32::try_from(message.bytes) else { return 0 };
+        if self.outgoing.len() >= self.most {
+            return 0;
+        }
         let head = match &mut self.layer {
             Some(layer) => layer.seal(message.head),
             None => message.head,
@@ -128,6 +141,17 @@ impl Endpoint for Socket {
 mod tests {
     use super::*;
     use weir_base::Time;
+
+    #[test]
+    fn a_host_that_is_not_admitted_keeps_one_datagram_and_refuses_the_next() {
+        let mut here = Socket { most: 1, ..Socket::new(Ecn::NotEct) };
+        let written =
+            [1000, 1000].map(|bytes| here.write(Stream(0), Message { bytes, head: b"" }, Time::ZERO));
+        assert_eq!(written, [1000, 0]);
+        let mut body = Body::Segment(Default::default());
+        assert_eq!(here.transmit(&mut body, Time::ZERO), Some(Ecn::NotEct));
+        assert_eq!(here.write(Stream(0), Message { bytes: 1000, head: b"" }, Time::ZERO), 1000);
+    }
 
     #[test]
     fn a_datagram_leaves_at_once_and_is_read_once() {

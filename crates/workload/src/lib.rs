@@ -258,6 +258,20 @@ workloads! {
     Command(command) = "command": "Any command inside a host (live only)";
 }
 
+/// A workload that sends nothing: its flow has a receiver alone.
+pub fn listener() -> Box<dyn Workload> {
+    Box::new(Listener)
+}
+
+#[derive(Debug)]
+struct Listener;
+
+impl Workload for Listener {
+    fn next(&mut self, _: Event, _: Time) -> Action {
+        Action::Await
+    }
+}
+
 impl Config {
     /// Builds the workload of one flow: with this size if the flow was drawn with one, with `headers` bytes of IP and UDP headers
     /// before a datagram's payload, and with a random stream of its own.

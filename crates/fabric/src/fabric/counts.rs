@@ -2,6 +2,7 @@
 
 use super::{Fabric, Link, LinkCounters, StationCounters, Wire};
 use crate::tap::FlowCounters;
+use crate::transit::Transits;
 use weir_base::{Ecn, Histogram, Time};
 use weir_queue::Backlog;
 
@@ -71,6 +72,17 @@ impl<P: Wire> Fabric<P> {
     /// The counters of a flow since they were last taken; `None` if nothing was counted.
     pub fn take_flow(&mut self, flow: usize) -> Option<FlowCounters> {
         self.taps.take(flow)
+    }
+
+    /// The number of the last flow that stations have carried, and one more.
+    pub fn carried_flows(&self) -> usize {
+        self.transits.len()
+    }
+
+    /// The counters of a flow that stations carry, since they were last cleared; the caller clears them once they are recorded. `None` if
+    /// nothing was counted.
+    pub fn transits(&mut self, flow: usize) -> Option<&mut Transits> {
+        self.transits.get_mut(flow).filter(|transits| !transits.is_empty())
     }
 
     /// The RTTs of a group since they were last cleared; the caller clears the histogram once it is recorded.

@@ -10,7 +10,7 @@ use crate::link::Link;
 use crate::wire::Wire;
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use weir_base::{Bytes, Rate, Time};
+use weir_base::{Bytes, FlowId, Rate, Time};
 use weir_queue::Backlog;
 
 /// A machine at a node, as a state machine: packets and times in, packets and the next time out.
@@ -32,6 +32,12 @@ pub trait Station<P: Wire>: Debug {
     /// The time of [`Station::next_timer`] has come.
     fn on_timer(&mut self, net: &mut Net<'_, P>) {
         let _ = net;
+    }
+
+    /// Whether it admits a packet of this flow now. A host behind it that is not admitted keeps its packets until [`Net::admit`] says so.
+    fn admits(&self, flow: FlowId) -> bool {
+        let _ = flow;
+        true
     }
 
     /// How many packets it holds.
@@ -114,6 +120,12 @@ impl<P: Wire> Stations<P> {
         self.seats.iter().position(|seat| seat.at == node)
     }
 
+    /// Whether the station at a node admits a packet of this flow now.
+    pub(crate) fn admits(&self, node: usize, flow: FlowId) -> bool {
+        let station = self.at(node).and_then(|number| self.seats[number].station.as_ref());
+        station.is_none_or(|station| station.admits(flow))
+    }
+
     pub(crate) fn counters(&self, number: usize) -> StationCounters {
         let seat = &self.seats[number];
         let held = seat.station.as_ref().map_or(0, |station| station.held());
@@ -150,6 +162,14 @@ impl<P: Wire> Stations<P> {
 }
 
 impl<P: Wire> Fabric<P> {
+    /// Sets the timers that stations have from the start.
+    pub(super) fn arm_stations(&mut self) {
+        for number in 0..self.stations.len() {
+            let source = self.station_source(number);
+            self.stations.arm(number, source, &mut self.events);
+        }
+    }
+
     /// A packet stops at the station of a node.
     #[cold]
     pub(crate) fn visit(&mut self, node: usize, from: Option<usize>, packet: P, now: Time) {
@@ -244,9 +264,9 @@ impl<P: Wire> Fabric<P> {
 
 /// The network as a station sees it, with the operations that it may use.
 pub struct Net<'a, P> {
-    fabric: &'a mut Fabric<P>,
+    pub(super) fabric: &'a mut Fabric<P>,
     number: usize,
-    now: Time,
+    pub(super) now: Time,
 }
 
 impl<P: Wire> Net<'_, P> {
@@ -287,7 +307,7 @@ impl<P: Wire> Net<'_, P> {
     /// Discards a packet.
     pub fn discard(&mut self, packet: P) {
         self.counters().discarded += 1;
-        drop(packet);
+        self.fabric.around.discard(packet);
     }
 
     /// Makes an exact copy of a packet.
@@ -296,7 +316,7 @@ impl<P: Wire> Net<'_, P> {
         packet.duplicate()
     }
 
-    fn counters(&mut self) -> &mut StationCounters {
+    pub(super) fn counters(&mut self) -> &mut StationCounters {
         &mut self.fabric.stations.seats[self.number].counters
     }
 

@@ -62,6 +62,11 @@ impl Impairments {
         self.duplicate > 0.0 || self.corrupt > 0.0 || !self.jitter.is_none()
     }
 
+    /// The share of packets that it loses in the long run.
+    pub(super) fn loss(&self) -> f64 {
+        self.losses.mean()
+    }
+
     /// Whether packets may overtake each other.
     pub(super) fn reorders(&self) -> bool {
         self.jitter.reorder && !self.jitter.is_none()

@@ -81,7 +81,7 @@ impl<P: Wire> Around<P> {
     }
 
     /// Keeps a packet that was dropped or lost, if packets are reused.
-    pub(super) fn discard(&mut self, packet: P) {
+    pub(crate) fn discard(&mut self, packet: P) {
         if P::IS_REUSED {
             self.discarded.push(packet);
         }

@@ -25,6 +25,7 @@ impl Body for Load {
     fn bytes(&self) -> u32 {
         self.bytes
     }
+    fn behind(&mut self, _: usize) {}
     fn duplicate(&self) -> Load {
         self.clone()
     }

@@ -28,6 +28,11 @@ const VISITED: u8 = 2;
 const VECTOR: u8 = 4;
 const CONTEXT: u8 = 8;
 
+/// Whether a datagram that begins with this byte is a packet rather than messages.
+pub fn is_packet(first: u8) -> bool {
+    first & 0xf0 == KIND
+}
+
 /// The most links that a packet passes.
 pub const MOST_HOPS: u8 = 63;
 /// Bytes of the largest header.

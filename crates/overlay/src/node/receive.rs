@@ -77,9 +77,9 @@ impl<B: Body, C: Cat> Node<B, C> {
     }
 
     /// A packet has come over a link.
-    pub fn packet(&mut self, port: usize, header: &[u8], body: B, now: Time, out: &mut impl Output<B>) {
+    pub fn packet(&mut self, port: usize, header: &[u8], mut body: B, now: Time, out: &mut impl Output<B>) {
         let known = |flow| self.contexts.used(flow, now);
-        let (header, context, attached, _) = match Header::decode(header, known) {
+        let (header, context, attached, length) = match Header::decode(header, known) {
             Ok(read) => read,
             Err(why) => {
                 if let Unreadable::Unknown(flow) = why {
@@ -100,6 +100,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             }
             self.reply(port, Message::Known(header.flow), now);
         }
+        body.behind(length);
         self.arrive(header, context, body, now, out);
         self.serve(now, out);
     }

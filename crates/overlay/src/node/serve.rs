@@ -119,7 +119,9 @@ impl<B: Body, C: Cat> Node<B, C> {
 
     fn send(&mut self, decision: Decision, class: Class, place: Place, now: Time, out: &mut impl Output<B>) {
         let arrived = self.queues.entry(place).map_or(now, |entry| entry.arrived);
-        let Some(packet) = self.queues.take(decision.bin, class, place, decision.nodes, now) else { return };
+        let taken = self.queues.take(decision.bin, class, place, decision.nodes, now);
+        let Some(mut packet) = taken else { return };
+        packet.body.waited(now.since(arrived));
         self.note_departure(decision.bin, &packet, class, now.since(arrived), now);
         self.transmit(decision.port, packet, decision.reason, now, out);
     }
@@ -127,9 +129,9 @@ impl<B: Body, C: Cat> Node<B, C> {
     fn send_coded(&mut self, decision: Decision, now: Time, out: &mut impl Output<B>) {
         let first = self.queues.bin(decision.bin).first(Class::Normal);
         let arrived = first.and_then(|place| self.queues.entry(place)).map_or(now, |entry| entry.arrived);
-        let Some(packet) = self.queues.take_coded(decision.bin, Class::Normal, decision.nodes, now) else {
-            return;
-        };
+        let taken = self.queues.take_coded(decision.bin, Class::Normal, decision.nodes, now);
+        let Some(mut packet) = taken else { return };
+        packet.body.waited(now.since(arrived));
         self.note_departure(decision.bin, &packet, Class::Normal, now.since(arrived), now);
         self.transmit(decision.port, packet, decision.reason, now, out);
     }

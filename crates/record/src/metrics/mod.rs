@@ -22,6 +22,7 @@ pub mod ensemble;
 pub mod flowshare;
 mod found;
 pub mod message;
+pub mod overlay;
 pub mod point;
 pub mod queue;
 pub mod rate;
@@ -32,6 +33,7 @@ pub mod tcp;
 #[cfg(test)]
 mod tests;
 mod told;
+mod transit;
 mod value;
 mod view;
 mod window;
@@ -52,7 +54,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Ecn;
 
 /// All families, in the order in which their metrics are shown.
-const FAMILIES: [&[Metric]; 11] = [
+const FAMILIES: [&[Metric]; 12] = [
     queue::FAMILY,
     aqm::FAMILY,
     rate::FAMILY,
@@ -63,6 +65,7 @@ const FAMILIES: [&[Metric]; 11] = [
     ensemble::FAMILY,
     flowshare::FAMILY,
     point::FAMILY,
+    overlay::FAMILY,
     second::FAMILY,
 ];
 

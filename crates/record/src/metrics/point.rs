@@ -7,12 +7,12 @@ use super::{Domain, Level, Metric, Reduction, View};
 
 impl View<'_> {
     /// The values of a state of each station that records it.
-    fn told<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s Told> {
+    pub(super) fn told<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s Told> {
         self.stations.iter().flat_map(|station| states.iter().filter_map(|name| station.get(name)))
     }
 
     /// Growth of a counter in the window, summed over all stations.
-    fn stations_grew(&self, states: &[&str]) -> Value {
+    pub(super) fn stations_grew(&self, states: &[&str]) -> Value {
         let grown = self.told(states).filter(|told| !told.within.is_empty());
         Value::from(grown.map(|told| told.grown().max(0.0) as u64).reduce(|sum, grown| sum + grown))
     }

@@ -7,6 +7,7 @@
 
 use super::SETTLING_TOLERANCE;
 use super::told::ToldStates;
+use super::transit::TransitSums;
 use super::value::mbps;
 use super::window::Window;
 use crate::info::{RunInfo, Sharing, WindowInfo};
@@ -102,6 +103,8 @@ pub(super) struct FlowView {
     pub(super) periods: Vec<(Time, Time, u64)>,
     /// Bytes that its application read in the whole run.
     pub(super) read_in_all: u64,
+    /// What an overlay did with its packets in the window; `None` if it carried none.
+    pub(super) transits: Option<Box<TransitSums>>,
     /// Its messages in the window; `None` if there were none.
     pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the congestion window, in segments.
@@ -325,6 +328,7 @@ impl<'a> View<'a> {
                 }
             }
         }
+        self.add_transits(records);
         self.add_life(records);
         self.add_transport(records);
         self.add_messages(records);

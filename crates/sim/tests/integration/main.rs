@@ -11,6 +11,7 @@ mod echoes;
 mod endings;
 mod hosts;
 mod links;
+mod overlay;
 mod random;
 mod retransmissions;
 mod simulate;

@@ -436,7 +436,16 @@ impl Host {
 /// The setup of a connection to a peer. `number` is used as the flow's number.
 pub fn setup(peer: IpAddr, messages: bool, mtu: Bytes, seed: u64, number: u64) -> Setup<'static> {
     let ip_header = if peer.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
-    Setup { settings: None, datagrams: messages, ecn: Ecn::NotEct, mtu, ip_header, seed, flow: number }
+    Setup {
+        settings: None,
+        datagrams: messages,
+        admitted: false,
+        ecn: Ecn::NotEct,
+        mtu,
+        ip_header,
+        seed,
+        flow: number,
+    }
 }
 
 /// Length of an IP header in bytes (RFC 791, RFC 8200).

@@ -60,6 +60,7 @@ pub(crate) fn setup(seed: u64, flow: u64) -> Setup<'static> {
     Setup {
         settings: None,
         datagrams: false,
+        admitted: false,
         ecn: Ecn::NotEct,
         mtu: Bytes::new(1500),
         ip_header: 20,

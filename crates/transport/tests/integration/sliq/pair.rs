@@ -90,6 +90,7 @@ fn setup(settings: &Settings, datagrams: bool, seed: u64) -> Setup<'_> {
     Setup {
         settings: Some(settings),
         datagrams,
+        admitted: false,
         ecn: Ecn::NotEct,
         mtu: Bytes::new(1500),
         ip_header: 20,

@@ -1,0 +1,109 @@
+//! What is around each node of an overlay, from a run: its links to other nodes, the groups that hosts behind it have joined, and the
+//! flows that enter and leave there.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use weir_base::Bytes;
+use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
+use weir_plan::address::{address_of, port_of};
+use weir_plan::{Carriage, Run};
+use weir_station::{Config, Entering, Leaving, Neighbour, Seat};
+
+/// The address of multicast group 0 (RFC 2365, the organisation-local scope); group n has the n-th after it.
+const FIRST_GROUP: u32 = 0xefc0_0000;
+/// Protocol number of UDP.
+const UDP: u8 = 17;
+
+/// The seats of a run's overlay nodes, by the router at which each stands.
+pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
+    let mut seats = BTreeMap::new();
+    let nodes = run.stations.iter().filter(|station| matches!(station.station, Config::OverlayNode(_)));
+    for (number, station) in (0u8..).zip(nodes) {
+        let Some(id) = NodeId::new(number) else { break };
+        let (groups, entering, leaving) = Default::default();
+        seats.insert(station.at, Seat { id, neighbours: Vec::new(), groups, entering, leaving });
+    }
+    let ids: BTreeMap<usize, NodeId> = seats.iter().map(|(at, seat)| (*at, seat.id)).collect();
+    for (at, seat) in &mut seats {
+        seat.neighbours = neighbours(run, &ids, *at);
+    }
+    let place = |host: usize| {
+        let access = run.network.links.iter().find(|link| link.from == host)?;
+        Some((access.to, *ids.get(&access.to)?))
+    };
+    for flow in 0..run.flows.len() {
+        add_flow(run, flow, &mut seats, &place);
+    }
+    for seat in seats.values_mut() {
+        seat.groups.sort();
+        seat.groups.dedup();
+        seat.leaving.sort_by_key(|leaving| leaving.port);
+    }
+    seats
+}
+
+/// The links from a node to other nodes. The first link back belongs to the first link there, and so on.
+fn neighbours(run: &Run, ids: &BTreeMap<usize, NodeId>, at: usize) -> Vec<Neighbour> {
+    let links = &run.network.links;
+    let between = |from: usize, to: usize| {
+        (0..links.len()).filter(move |link| (links[*link].from, links[*link].to) == (from, to))
+    };
+    let others = ids.keys().filter(|other| **other != at);
+    let ways = others.flat_map(|other| between(at, *other).zip(between(*other, at)));
+    let neighbour = |(link, back): (usize, usize)| {
+        let overhead = Bytes::new(links[link].overhead.get());
+        Neighbour { link, back, at: links[link].to, overhead }
+    };
+    ways.map(neighbour).collect()
+}
+
+/// Adds a flow to the seats of the nodes where it enters and leaves.
+fn add_flow(
+    run: &Run,
+    flow: usize,
+    seats: &mut BTreeMap<usize, Seat>,
+    place: &dyn Fn(usize) -> Option<(usize, NodeId)>,
+) {
+    let group = &run.groups[run.flows[flow].group];
+    let Some(Carriage { log, deadline, is_sensitive, multicast }) = &group.overlay else { return };
+    let pair = run.pair(flow);
+    let own = run.flows[flow].copy_of.unwrap_or(flow);
+    let (Some((enters, _)), Some((leaves, receiver))) = (place(pair.from), place(pair.to)) else { return };
+    let multicast = multicast.map(|number| GroupId(FIRST_GROUP + number));
+    let port = port_of(own);
+    if let Some(seat) = seats.get_mut(&leaves) {
+        let (from, to, deadline) = (pair.from, pair.to, *deadline);
+        seat.leaving.push(Leaving { port, flow: flow as u32, from, to, deadline });
+        seat.groups.extend(multicast);
+    }
+    let Some(seat) = seats.get_mut(&enters) else { return };
+    if let Some(first) = seat.entering.iter_mut().find(|entering| entering.flow as usize == own) {
+        first.counts.push(flow as u32);
+        first.interested = first.interested.map(|nodes| nodes.with(receiver));
+        return;
+    }
+    seat.entering.push(Entering {
+        flow: flow as u32,
+        counts: vec![flow as u32],
+        to: multicast.map_or(Key::Node(receiver), Key::Group),
+        interested: multicast.map(|_| Nodes::of(receiver)),
+        log: *log,
+        deadline: *deadline,
+        is_sensitive: *is_sensitive,
+        inner: Inner {
+            source: address(pair.from, group.ip),
+            destination: multicast.map_or_else(|| address(pair.to, group.ip), |group| group.0),
+            source_port: port,
+            destination_port: port,
+            protocol: UDP,
+            dscp: 0,
+        },
+    });
+}
+
+fn address(node: usize, ip: weir_plan::Ip) -> u32 {
+    match address_of(node, ip) {
+        IpAddr::V4(address) => address.to_bits(),
+        IpAddr::V6(_) => 0,
+    }
+}

@@ -1,0 +1,176 @@
+//! Metrics of the backpressure overlay: what became of admitted packets, how long they took, and what carrying them cost. They exist
+//! only in runs with an overlay.
+
+use super::transit::TransitSums;
+use super::value::{Distribution, Value, percent, ratio};
+use super::view::merged;
+use super::{Domain, Flows, Level, Metric, Reduction, View};
+use crate::records::Records;
+use std::borrow::Cow;
+use weir_base::Histogram;
+
+impl View<'_> {
+    pub(super) fn add_transits(&mut self, records: &Records) {
+        for sample in records.transits.iter().filter(|sample| self.window.holds(sample.at)) {
+            let Some(flow) = self.flows.get_mut(sample.flow as usize) else { continue };
+            let sums = flow.transits.get_or_insert_default();
+            sums.admitted += sample.admitted;
+            sums.in_time += sample.in_time;
+            sums.links += sample.links;
+            sample.times.add_to(&mut sums.times);
+            sample.waits.add_to(&mut sums.waits);
+        }
+    }
+
+    /// Growth of one counter of all stations over that of several, it among them, in percent.
+    fn stations_share(&self, part: &str, whole: &[&str]) -> Value {
+        let grown = |name: &str| -> f64 {
+            let told = self.stations.iter().filter_map(|station| station.get(name));
+            told.map(|told| told.grown().max(0.0)).sum()
+        };
+        let whole: f64 = whole.iter().map(|name| grown(name)).sum();
+        Value::from(ratio(100.0 * grown(part), whole))
+    }
+}
+
+impl Flows<'_> {
+    fn transits(&self) -> impl Iterator<Item = &TransitSums> {
+        self.each().filter_map(|flow| flow.transits.as_deref())
+    }
+
+    /// The transit times of these flows' packets.
+    pub(super) fn transit_times(&self) -> Cow<'_, Histogram> {
+        merged(self.transits().map(|sums| &sums.times))
+    }
+
+    /// The times that these flows' packets waited in the queues of nodes.
+    pub(super) fn transit_waits(&self) -> Cow<'_, Histogram> {
+        merged(self.transits().map(|sums| &sums.waits))
+    }
+}
+
+fn times(times: &Histogram) -> Value {
+    Distribution::of_millis(times).into()
+}
+
+const OF: &[Level] = &[Level::Run, Level::Group, Level::Flow];
+const RUN: &[Level] = &[Level::Run];
+const SOURCE: &str = "GNAT report, section 4";
+
+family! {
+    TRANSIT {
+        name: "transit_ms",
+        title: "Transit time",
+        unit: "ms",
+        of: OF,
+        definition: "Time from the sending host to the receiver's node, of packets that reached that node over the overlay. The mean is exact, percentiles are within 0.8 %.",
+        source: "RFC 7679 (one-way delay), from host to node",
+        reduction: Reduction::Special(|f| times(&f.transit_times())),
+    }
+
+    TRANSIT_WAIT {
+        name: "transit_wait_ms",
+        title: "Queueing in the overlay",
+        unit: "ms",
+        of: OF,
+        definition: "What of the transit time a packet waited in the queues of nodes, links' transmission and delay not included.",
+        source: "GNAT report, section 2.2",
+        reduction: Reduction::Special(|f| times(&f.transit_waits())),
+    }
+
+    IN_TIME {
+        name: "in_time_percent",
+        title: "In time",
+        unit: "%",
+        of: OF,
+        definition: "Packets that reached the receiver's node within their deadline, over all packets that the overlay admitted for it in the window. Packets that expired or were lost count as missed; without a deadline all that arrive are in time. Packets that are under way at an end of the window count at one end only, so the share is cut at 100 %.",
+        source: SOURCE,
+        domain: Domain::Percent,
+        reduction: Reduction::Special(|f| {
+            let (in_time, admitted) = f.transits().fold((0, 0), |(in_time, admitted), sums| {
+                (in_time + sums.in_time, admitted + sums.admitted)
+            });
+            Value::from(percent(in_time.min(admitted), admitted))
+        }),
+    }
+
+    PASSED_LINKS {
+        name: "passed_links",
+        title: "Links passed",
+        unit: "",
+        of: OF,
+        definition: "Links between nodes that a packet passed on its way to a receiver: mean over the packets that reached the receivers' nodes.",
+        source: "GNAT architecture, packet history",
+        domain: Domain::NotNegative,
+        reduction: Reduction::Special(|f| {
+            let (links, packets) = f.transits().fold((0, 0), |(links, packets), sums| {
+                (links + sums.links, packets + sums.times.count())
+            });
+            Value::from(ratio(links as f64, packets as f64))
+        }),
+    }
+
+    OVERLAY_OVERHEAD {
+        name: "overlay_overhead_percent",
+        title: "Overhead of data packets",
+        unit: "%",
+        of: RUN,
+        definition: "Bytes of IP, UDP and overlay headers over all IP bytes of the data packets that nodes sent to each other.",
+        source: SOURCE,
+        domain: Domain::Percent,
+        states: &["header_bytes", "payload_bytes"],
+        reduction: Reduction::Stations(|view, states| view.stations_share("header_bytes", states)),
+    }
+
+    OVERLAY_SIGNALLING {
+        name: "overlay_signalling_percent",
+        title: "Signalling",
+        unit: "%",
+        of: RUN,
+        definition: "IP bytes of the datagrams of messages that nodes sent to each other, over those of all datagrams between them.",
+        source: SOURCE,
+        domain: Domain::Percent,
+        states: &["signal_bytes", "header_bytes", "payload_bytes"],
+        reduction: Reduction::Stations(|view, states| view.stations_share("signal_bytes", states)),
+    }
+
+    OVERLAY_DEPTHS_AGE {
+        name: "overlay_depths_age_ms",
+        title: "Age of depths",
+        unit: "ms",
+        of: RUN,
+        definition: "Age of the oldest depths that a node has of a neighbour that is up, read at each node at the end of each sample period: the distribution over nodes and periods.",
+        source: SOURCE,
+        states: &["depths_age_ms"],
+        reduction: Reduction::Stations(|view, states| view.stations_values(states)),
+    }
+
+    OVERLAY_ZOMBIES {
+        name: "overlay_zombie_bytes",
+        title: "Virtual depth",
+        unit: "B",
+        of: RUN,
+        definition: "Bytes of virtual depth in the queues of a node, read at each node at the end of each sample period: the distribution over nodes and periods.",
+        source: "GNAT report, section 2.2",
+        states: &["zombie_bytes"],
+        reduction: Reduction::Stations(|view, states| view.stations_values(states)),
+    }
+
+    OVERLAY_EXPIRED {
+        name: "overlay_expired_packets",
+        title: "Expired packets",
+        unit: "",
+        of: RUN,
+        definition: "Packets that nodes discarded because they could no longer be in time.",
+        source: SOURCE,
+        states: &["expired_packets"],
+        reduction: Reduction::Stations(|view, states| view.stations_grew(states)),
+    }
+}
+
+impl View<'_> {
+    /// The values of a state of all stations that record it, in all periods of the window.
+    fn stations_values(&self, states: &[&str]) -> Value {
+        Distribution::of(self.told(states).flat_map(|told| told.within.iter().copied())).into()
+    }
+}

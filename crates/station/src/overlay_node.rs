@@ -1,0 +1,341 @@
+//! A node of the backpressure overlay ([`weir_overlay`]) at a router: it admits the packets of hosts behind it, carries them to other
+//! nodes inside packets of its own, and gives them back to the hosts that they are for. Packets of no flow of the overlay pass.
+//!
+//! A lab places the nodes by `[overlay]`. Links between nodes are `wire`s: their rate, delay and loss are known at once, so that a link
+//! that loses every packet takes none.
+
+mod carried;
+mod entry;
+mod state;
+
+use crate::{Fault, Parameters, Place};
+use carried::{Carried, Out};
+use entry::Entry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use weir_base::{Bytes, FlowId, Rate, Span, Time};
+use weir_fabric::{Net, Present, Station, Wire};
+use weir_overlay::gradient::Gradients;
+use weir_overlay::message::header::{LONGEST, is_packet};
+use weir_overlay::queue::Limits;
+use weir_overlay::{
+    Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, Wire as Carrier, admission, depth, multicast, zombie,
+};
+
+/// Headers around each datagram between nodes: IPv4 and UDP.
+const HEADERS: Bytes = Bytes::new(28);
+/// The rate that stands for a link without limit.
+const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
+/// The boot epoch of a node: it starts once in a run.
+const EPOCH: u32 = 1;
+
+/// What carries packets between neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cat {
+    /// The link itself, without a transport.
+    #[default]
+    Wire,
+}
+
+/// Parameters of all nodes of an overlay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// K in bits squared per second: a flow of priority p is admitted at K p over the depth. By default derived from the links.
+    pub k: Option<f64>,
+    /// How virtual depth is made.
+    pub zombies: zombie::Config,
+    /// Which depth is advertised and compared.
+    pub depth: depth::Config,
+    /// What carries packets between neighbours.
+    pub cat: Cat,
+    /// Whether starved destinations gain virtual depth (ASAP). Not beside the depth `nplb`.
+    pub asap: bool,
+    /// How groups are forwarded.
+    pub multicast: multicast::Config,
+    /// The part of each link's capacity that messages of depth take: above 0, at most 1.
+    pub depth_share: f64,
+    /// A difference of depth up to this moves nothing.
+    pub hysteresis: Bytes,
+    /// Depth that each hop to the destination counts.
+    pub hop_bias: Bytes,
+    /// Whether times in queues count in the delays of routes.
+    pub queue_delays: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let weir_overlay::Config { k, zombies, depth, asap, multicast, depth_share, gradients, .. } =
+            weir_overlay::Config::default();
+        let Gradients { hysteresis, hop_bias } = gradients;
+        let (cat, queue_delays) = (Cat::Wire, false);
+        Config { k, zombies, depth, cat, asap, multicast, depth_share, hysteresis, hop_bias, queue_delays }
+    }
+}
+
+impl Config {
+    fn node(&self) -> weir_overlay::Config {
+        weir_overlay::Config {
+            k: self.k,
+            depth: self.depth.clone(),
+            zombies: self.zombies.clone(),
+            asap: self.asap,
+            gradients: Gradients { hysteresis: self.hysteresis, hop_bias: self.hop_bias },
+            multicast: self.multicast.clone(),
+            limits: Limits::default(),
+            depth_share: self.depth_share,
+            queue_delays: self.queue_delays,
+        }
+    }
+}
+
+impl Parameters for Config {
+    fn fault(&self, _: bool) -> Option<Fault> {
+        let weir_overlay::node::Fault { key, message, help } = self.node().fault()?;
+        Some(Fault { key, message, help })
+    }
+}
+
+/// What is around a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seat {
+    /// Its number.
+    pub id: NodeId,
+    /// Its links to other nodes.
+    pub neighbours: Vec<Neighbour>,
+    /// The groups that hosts behind it have joined.
+    pub groups: Vec<GroupId>,
+    /// The flows that enter here, by flow number.
+    pub entering: Vec<Entering>,
+    /// The flows that leave here, by the port of their source.
+    pub leaving: Vec<Leaving>,
+}
+
+/// A link to another node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The link there.
+    pub link: usize,
+    /// The link back.
+    pub back: usize,
+    /// Where the other node stands.
+    pub at: usize,
+    /// What each packet takes on the link beyond its IP length.
+    pub overhead: Bytes,
+}
+
+/// A flow that enters the overlay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entering {
+    /// Its number.
+    pub flow: u32,
+    /// The flows that count its packets, one for each receiver; its own is the first.
+    pub counts: Vec<u32>,
+    /// Its bin.
+    pub to: Key,
+    /// The receivers that it is for, of a group's members; all of them if `None`.
+    pub interested: Option<Nodes>,
+    /// How it is admitted.
+    pub log: admission::Config,
+    /// The time within which its packets must arrive.
+    pub deadline: Option<Span>,
+    /// Whether it is sensitive to latency.
+    pub is_sensitive: bool,
+    /// The headers of its packets.
+    pub inner: Inner,
+}
+
+/// A flow that leaves the overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaving {
+    /// The port of its packets' source.
+    pub port: u16,
+    /// The flow that counts them here.
+    pub flow: u32,
+    /// The sending host.
+    pub from: usize,
+    /// The receiving host.
+    pub to: usize,
+    /// The time within which they must arrive.
+    pub deadline: Option<Span>,
+}
+
+/// The state of a node.
+pub(crate) struct OverlayNode<P> {
+    node: Option<Node<Carried<P>, Carrier>>,
+    neighbours: Vec<Neighbour>,
+    /// What each link was like when it was last looked at.
+    seen: Vec<Option<Present>>,
+    entries: Vec<Entry>,
+    leaving: Vec<Leaving>,
+    /// When a flow that waits is looked at again.
+    entries_at: Time,
+    due: Time,
+    now: Time,
+    expired: u64,
+    /// The front of a packet's payload, kept for its space.
+    head: Vec<u8>,
+}
+
+impl<P> fmt::Debug for OverlayNode<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OverlayNode").field("node", &self.node).field("entries", &self.entries).finish()
+    }
+}
+
+impl<P: Wire> OverlayNode<P> {
+    pub(crate) fn new(config: &Config, place: &Place) -> OverlayNode<P> {
+        let seat = place.overlay.as_ref();
+        // A configuration at fault is refused before this, by `Config::fault`.
+        let mut node = seat.and_then(|seat| Node::new(seat.id, EPOCH, config.node()).ok());
+        let mut station = OverlayNode {
+            node: None,
+            neighbours: seat.map_or_else(Vec::new, |seat| seat.neighbours.clone()),
+            seen: Vec::new(),
+            entries: Vec::new(),
+            leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
+            entries_at: Time::ZERO,
+            due: Time::ZERO,
+            now: Time::ZERO,
+            expired: 0,
+            head: Vec::new(),
+        };
+        if let (Some(node), Some(seat)) = (&mut node, seat) {
+            for neighbour in &seat.neighbours {
+                let silent = Carrier::new(UNLIMITED, Span::ZERO, 0.0, HEADERS + neighbour.overhead);
+                node.connect(silent);
+            }
+            seat.groups.iter().for_each(|group| node.join(*group));
+            station.entries = seat.entering.iter().map(|flow| Entry::new(flow, node)).collect();
+        }
+        station.seen = vec![None; station.neighbours.len()];
+        station.node = node;
+        station
+    }
+
+    /// Calls the node, which has been handed so many packets, and carries out what it says.
+    fn call(
+        &mut self,
+        taken: u64,
+        net: &mut Net<'_, P>,
+        act: impl FnOnce(&mut Node<Carried<P>, Carrier>, Time, &mut Out<'_, '_, P>),
+    ) {
+        let now = net.now();
+        self.now = now;
+        let Some(node) = &mut self.node else { return };
+        let before = node.held() as u64 + taken;
+        let mut out = Out::new(net, &self.neighbours, &self.leaving);
+        act(node, now, &mut out);
+        let Out { gone, expired, .. } = out;
+        self.expired += expired;
+        // What a node holds or has let go beyond what it had are copies for receivers that have parted.
+        let after = node.held() as u64 + gone;
+        debug_assert!(after >= before, "a packet has gone without a word");
+        net.copied(after.saturating_sub(before));
+        self.due = node.next_time(now).min(self.entries_at);
+    }
+
+    /// A host's packet of a flow that enters here.
+    fn enter(&mut self, at: usize, mut packet: P, net: &mut Net<'_, P>) {
+        let Some((head, zeros)) = packet.payload() else { return net.forward(packet) };
+        let bytes = head.len() as u32 + zeros;
+        let Some(node) = &self.node else { return net.forward(packet) };
+        let entry = &mut self.entries[at];
+        net.take_in(&mut packet, entry.counts.iter().copied());
+        let (flow, admitted) = (entry.at, Admitted { ecn: packet.ecn() as u8, ..entry.admitted });
+        entry.has_sent(node, bytes, net.now());
+        self.entries_at = self.entries_at.min(entry.next);
+        let carried = Carried::new(packet, bytes);
+        self.call(1, net, |node, now, out| node.admit(flow, admitted, carried, now, out));
+    }
+
+    /// A packet from another node.
+    fn receive(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>) {
+        let port = self.neighbours.iter().position(|neighbour| Some(neighbour.back) == from);
+        let (Some(port), Some((payload, zeros))) = (port, packet.payload()) else {
+            return net.discard(packet);
+        };
+        let bytes = payload.len() as u32 + zeros;
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        if payload.first().is_some_and(|first| is_packet(*first)) {
+            head.extend_from_slice(&payload[..payload.len().min(LONGEST)]);
+            let carried = Carried::new(packet, bytes);
+            self.call(1, net, |node, now, out| node.packet(port, &head, carried, now, out));
+        } else {
+            head.extend_from_slice(payload);
+            net.discard(packet);
+            self.call(0, net, |node, now, out| node.message(port, &head, now, out));
+        }
+        self.head = head;
+    }
+
+    /// Tells the carriers what has become of their links.
+    fn look_at_links(&mut self, net: &Net<'_, P>) {
+        let Some(node) = &mut self.node else { return };
+        for (port, neighbour) in self.neighbours.iter().enumerate() {
+            let present = net.present(neighbour.link);
+            if self.seen[port] == Some(present) {
+                continue;
+            }
+            self.seen[port] = Some(present);
+            let Present { rate, delay, loss } = present;
+            let rate = if loss >= 1.0 { Rate::from_bits_per_sec(0) } else { rate.unwrap_or(UNLIMITED) };
+            if let Some(carrier) = node.cat_mut(port) {
+                carrier.change(rate, delay, loss, net.now());
+            }
+        }
+    }
+
+    /// Admits the flows whose time has come.
+    fn admit(&mut self, net: &mut Net<'_, P>) {
+        let (now, Some(node)) = (net.now(), &self.node) else { return };
+        if self.entries_at > now {
+            return;
+        }
+        for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
+            if entry.look(node, now) {
+                net.admit(FlowId(entry.flow));
+            }
+        }
+        self.entries_at = self.entries.iter().map(|entry| entry.next).min().unwrap_or(Time::NEVER);
+    }
+}
+
+impl<P: Wire> Station<P> for OverlayNode<P> {
+    fn packet(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>) {
+        let FlowId(flow) = packet.flow();
+        if packet.destination() == net.node() {
+            self.receive(packet, from, net);
+        } else if let Ok(at) = self.entries.binary_search_by_key(&flow, |entry| entry.flow) {
+            self.enter(at, packet, net);
+        } else {
+            net.forward(packet);
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        if self.node.is_some() { self.due } else { Time::NEVER }
+    }
+
+    fn on_timer(&mut self, net: &mut Net<'_, P>) {
+        self.look_at_links(net);
+        self.admit(net);
+        self.call(0, net, |node, now, out| node.on_timer(now, out));
+    }
+
+    fn admits(&self, flow: FlowId) -> bool {
+        let at = self.entries.binary_search_by_key(&flow.0, |entry| entry.flow);
+        at.is_ok_and(|at| self.entries[at].is_open)
+    }
+
+    fn held(&self) -> u64 {
+        self.node.as_ref().map_or(0, |node| node.held() as u64)
+    }
+
+    fn state(&self, report: &mut dyn FnMut(&str, f64)) {
+        self.report(report);
+    }
+}
