@@ -69,7 +69,7 @@ fn add_flow(
     let pair = run.pair(flow);
     let own = run.flows[flow].copy_of.unwrap_or(flow);
     let (Some((enters, _)), Some((leaves, receiver))) = (place(pair.from), place(pair.to)) else { return };
-    let multicast = multicast.map(|number| GroupId(FIRST_GROUP + number));
+    let multicast = multicast.map(|number| GroupId(FIRST_GROUP.wrapping_add(number)));
     let port = port_of(own);
     if let Some(seat) = seats.get_mut(&leaves) {
         let (from, to, deadline) = (pair.from, pair.to, *deadline);
