@@ -1,38 +1,21 @@
 //! `weir circuit`: plans for paths whose rate is reserved, the reservations of this host, and the circuits that are up.
 
-mod aligned;
 mod args;
-mod entry;
-mod host;
-mod late;
-mod own;
-mod probe;
-mod send;
-mod serve;
-mod session;
-mod shaped;
 mod up;
 mod watch;
 
 pub(crate) use args::CircuitArgs;
 
-use crate::failure::{Failure, terminal_width};
-use crate::{print, print_json, say};
-use args::{Asked, CircuitAction, PlanArgs, ReserveArgs};
-use entry::Up;
-use host::Host;
+use crate::failure::terminal_width;
+use args::{CircuitAction, PlanArgs, ReserveArgs};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use std::time::SystemTime;
 use weir_base::{Rate, Span};
-use weir_circuit::{
-    Calendar, Card, Circuit, Conflict, Guarantee, Plan, Refusal, Request, Store, StoreError, Timers, Utc,
-};
+use weir_circuit::{Calendar, Circuit, Guarantee, Plan, Request, Store, StoreError, Timers, Utc};
+use weir_daemon::circuit::{self, Host, STORE, Up, asked, in_the_way, make_folder, now, probe, told};
+use weir_daemon::{Failure, print, print_json, say};
 use weir_report::fit::folded;
-
-/// The file of a host's reservations, unless another one is named.
-const STORE: &str = "/var/lib/weir/circuits.sqlite";
 
 /// Runs the subcommand.
 pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
@@ -43,23 +26,11 @@ pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
         CircuitAction::Down(args) => up::down(args),
         CircuitAction::Change(args) => up::change(args),
         CircuitAction::Watch(args) => watch::watch(args),
-        CircuitAction::Keygen(args) => crate::transfer::keygen(&args.file),
-        CircuitAction::Serve(args) => serve::serve(args),
-        CircuitAction::Send(args) => send::send(args),
+        CircuitAction::Keygen(args) => crate::keygen::keygen(&args.file),
+        CircuitAction::Serve(args) => circuit::serve(args),
+        CircuitAction::Send(args) => circuit::send(args),
         CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
         CircuitAction::Cancel { numbers, store } => cancel(numbers, &store.store),
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        Failure::bad_input(refusal.to_string(), refusal.help())
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::bad_input(error.to_string(), error.help())
     }
 }
 
@@ -116,7 +87,7 @@ fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
     let Some(host) = &args.probe else {
         return Ok((args.rate.unwrap_or_default(), args.rtt.unwrap_or_default(), None));
     };
-    let host = crate::transfer::address(host)?;
+    let host = weir_daemon::transfer::address(host)?;
     let rtt = probe::round_trip(host)?;
     let measured = probe::rate(host).unwrap_or_else(|error| {
         say(&format!("note: the rate to {host} cannot be measured: {error}"));
@@ -127,43 +98,6 @@ fn measured(args: &PlanArgs) -> Result<(Rate, Span, Option<Rate>), Failure> {
         return Err(Failure::bad_input(format!("{host} does not report the rate of a burst"), help));
     };
     Ok((rate, rtt, measured))
-}
-
-/// The time by the clock of this machine.
-fn now() -> Utc {
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    Utc::from_secs(since_1970.map_or(0, |since| since.as_secs()))
-}
-
-/// A request with this rate, round trip and card, and defaults for the rest: its check refuses values that no plan has.
-fn request(rate: Rate, rtt: Span, card: Option<Rate>) -> Request {
-    Request { card, ..Request::new(rate, rtt) }
-}
-
-/// The circuit that is asked for, and the card that is to carry it.
-fn asked(args: &Asked, now: Utc) -> Result<(Circuit, Card), Failure> {
-    request(args.rate, args.rtt, args.card).check()?;
-    let card =
-        Card { rate: card_rate(&args.device, args.card)?, background: args.background.unwrap_or_default() };
-    let from = args.from.unwrap_or(now);
-    let until = match (args.until, args.lasts) {
-        (Some(until), _) => until,
-        (None, Some(lasts)) => from.after(lasts).ok_or_else(|| {
-            let message = format!("from {from}, {lasts} end after the year 9999");
-            Failure::bad_input(message, format!("write --for {} or less", Utc::last().since(from)))
-        })?,
-        (None, None) => from,
-    };
-    let circuit = Circuit {
-        device: args.device.clone(),
-        destination: args.to,
-        rate: args.rate,
-        rtt: args.rtt,
-        guarantee: if args.semi { Guarantee::Semi } else { Guarantee::Full },
-        from,
-        until,
-    };
-    Ok((circuit, card))
 }
 
 fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
@@ -184,66 +118,6 @@ fn reserve(args: &ReserveArgs) -> Result<(), Failure> {
         return print_json(&row(reserved.number, &circuit, now, None));
     }
     print(&format!("{}\n", told(reserved.number, &circuit)))
-}
-
-/// The card's rate: the given one, or the one that the device reports.
-fn card_rate(device: &str, given: Option<Rate>) -> Result<Rate, Failure> {
-    // dev_valid_name in net/core/dev.c: at most 15 bytes, no slash, no colon, no space.
-    let unfit = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
-    if device.is_empty() || device.len() > 15 || device == "." || device == ".." || device.contains(unfit) {
-        let message = format!("{device:?} cannot be the name of a device");
-        return Err(Failure::bad_input(message, "`ip link` lists the devices"));
-    }
-    if let Some(rate) = given {
-        return Ok(rate);
-    }
-    // Megabits a second, or -1 where the device has none (Documentation/ABI/testing/sysfs-class-net).
-    let folder = Path::new("/sys/class/net").join(device);
-    if !folder.exists() {
-        let message = format!("there is no device {device}");
-        return Err(Failure::bad_input(
-            message,
-            "`ip link` lists the devices; --card gives the rate of a device that does not exist yet",
-        ));
-    }
-    let speed = std::fs::read_to_string(folder.join("speed")).unwrap_or_default();
-    match speed.trim().parse::<u64>() {
-        Ok(megabits) if megabits > 0 => Ok(Rate::from_mbit_per_sec(megabits)),
-        _ => Err(Failure::bad_input(
-            format!("{device} does not report its rate"),
-            "give it with --card, for example --card 10gbit",
-        )),
-    }
-}
-
-fn make_folder(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot make {}: {error}", folder.display()),
-            "run as root, or name another file with --store",
-        )
-    })
-}
-
-/// Names the reservations that are in the way.
-fn in_the_way(store: &mut Store, error: StoreError) -> Failure {
-    let numbers = match &error {
-        StoreError::Conflict(Conflict::Overlap { with }) => vec![*with],
-        StoreError::Conflict(Conflict::Full { with, .. }) => with.clone(),
-        _ => return error.into(),
-    };
-    let Ok((calendar, _)) = store.calendar() else { return error.into() };
-    let which = calendar.circuits().filter(|(number, _)| numbers.contains(number));
-    let which: String = which.map(|(number, circuit)| format!("\n  {}", told(number, circuit))).collect();
-    Failure::bad_input(format!("{error}{which}"), error.help())
-}
-
-/// A reservation in words.
-fn told(number: u64, circuit: &Circuit) -> String {
-    let Circuit { device, destination, rate, rtt, guarantee, from, until } = circuit;
-    let promise = if *guarantee == Guarantee::Semi { ", semi-guaranteed" } else { "" };
-    format!("{number}: {rate} to {destination} by {device}, {rtt}, from {from} until {until}{promise}")
 }
 
 /// The state of a reservation at this time.
@@ -274,7 +148,7 @@ fn row(number: u64, circuit: &Circuit, now: Utc, up: Option<&Up>) -> Value {
 fn list(all: bool, path: &Path, as_json: bool) -> Result<(), Failure> {
     let host = Host::look()?;
     let host = host.map(|(host, notes)| {
-        up::tell(&notes);
+        circuit::tell(&notes);
         host
     });
     let up = |number: u64| host.as_ref().and_then(|host| host.find(number, path)).map(|(_, up)| up);

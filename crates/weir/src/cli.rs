@@ -50,9 +50,9 @@ pub(crate) enum Command {
     /// Plan transfers over paths whose rate is reserved, and keep their reservations
     Circuit(crate::circuit::CircuitArgs),
     /// Let many flows between two sites share their path as one: an aggregation point between two devices
-    Ap(crate::ap::ApArgs),
+    Ap(weir_daemon::ap::ApArgs),
     /// Send and receive files, pipes or datagrams as a flow of an application that aggregation points coordinate
-    Cp(crate::cp::CpArgs),
+    Cp(weir_daemon::cp::CpArgs),
     /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(crate::sliq::SliqArgs),
     /// Show what this machine can do, and what would make a result invalid

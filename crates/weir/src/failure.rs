@@ -8,47 +8,50 @@ use weir_plan::Diagnostics;
 
 /// Why a command fails, and with which status.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    status: u8,
-    message: String,
-    help: Option<String>,
-}
+pub(crate) struct Failure(weir_daemon::Failure);
 
 impl Failure {
     /// Something went wrong: status 1.
     pub(crate) fn failed(message: impl Into<String>) -> Failure {
-        Failure { status: 1, message: message.into(), help: None }
+        Failure(weir_daemon::Failure::failed(message))
     }
 
     /// Something went wrong, and this may help: status 1.
     pub(crate) fn failed_with(message: impl Into<String>, help: impl Into<String>) -> Failure {
-        Failure { help: Some(help.into()), ..Failure::failed(message) }
+        Failure(weir_daemon::Failure::failed_with(message, help))
     }
 
     /// The input is wrong, or asks for something that cannot be done: status 2.
     pub(crate) fn bad_input(message: impl Into<String>, help: impl Into<String>) -> Failure {
-        Failure { status: 2, message: message.into(), help: Some(help.into()) }
+        Failure(weir_daemon::Failure::bad_input(message, help))
     }
 
     /// Interrupted: status 130.
     pub(crate) fn interrupted(message: impl Into<String>) -> Failure {
-        Failure { status: 130, message: message.into(), help: None }
+        Failure(weir_daemon::Failure::interrupted(message))
     }
 
     /// A status alone: the message was printed already.
     pub(crate) fn quiet(status: u8) -> Failure {
-        Failure { status, message: String::new(), help: None }
+        Failure(weir_daemon::Failure { status, message: String::new(), help: None })
     }
 
     /// Prints message and suggestion, and returns the exit status.
     pub(crate) fn tell(self) -> ExitCode {
-        if !self.message.is_empty() {
-            say(&format!("weir: {}", self.message));
+        let weir_daemon::Failure { status, message, help } = self.0;
+        if !message.is_empty() {
+            say(&format!("weir: {message}"));
         }
-        if let Some(help) = self.help {
+        if let Some(help) = help {
             say(&format!("  help: {help}"));
         }
-        ExitCode::from(self.status)
+        ExitCode::from(status)
+    }
+}
+
+impl From<weir_daemon::Failure> for Failure {
+    fn from(failure: weir_daemon::Failure) -> Failure {
+        Failure(failure)
     }
 }
 
@@ -120,17 +123,7 @@ impl From<EngineError> for Failure {
 
 impl From<weir_kernel::Problem> for Failure {
     fn from(problem: weir_kernel::Problem) -> Failure {
-        use weir_kernel::Problem::{Parameter, Unfit, Unknown};
-        let status = if matches!(problem, Unknown(_) | Parameter { .. } | Unfit { .. }) { 2 } else { 1 };
-        Failure { status, message: problem.to_string(), help: Some(problem.help().to_owned()) }
-    }
-}
-
-impl From<weir_shaper::Problem> for Failure {
-    fn from(problem: weir_shaper::Problem) -> Failure {
-        use weir_shaper::Problem::{Failed, NotRestored};
-        let status = if matches!(problem, Failed { .. } | NotRestored(_)) { 1 } else { 2 };
-        Failure { status, message: problem.to_string(), help: Some(problem.help()) }
+        Failure(problem.into())
     }
 }
 

@@ -1,18 +1,17 @@
 //! The command line of weir. Messages for the user go to stderr, results to stdout. Exit status: 0 done, 1 a run failed, 2 bad
 //! input, 130 interrupted.
 
-mod ap;
 mod capacity;
 mod circuit;
 mod cli;
 mod commands;
 mod compare;
-mod cp;
 mod doctor;
 mod failure;
 mod figure;
 mod identity;
 mod kernel;
+mod keygen;
 mod list;
 mod plot;
 mod progress;
@@ -21,16 +20,13 @@ mod results;
 mod run;
 mod session;
 mod sliq;
-mod transfer;
 mod watch;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::Failure;
-use std::borrow::Cow;
-use std::io::Write;
 use std::process::ExitCode;
-use weir_base::terminal::{printable, printable_line};
+use weir_daemon::say;
 
 fn main() -> ExitCode {
     keep_memory();
@@ -47,10 +43,10 @@ fn main() -> ExitCode {
         Command::Export(args) => results::export(&args),
         Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
-        Command::Circuit(args) => circuit::circuit(&args.action),
-        Command::Ap(args) => ap::ap(&args),
-        Command::Cp(args) => cp::cp(&args.action),
-        Command::Sliq(args) => sliq::sliq(&args.action),
+        Command::Circuit(args) => circuit::circuit(&args.action).map_err(Failure::from),
+        Command::Ap(args) => weir_daemon::ap::ap(&args).map_err(Failure::from),
+        Command::Cp(args) => weir_daemon::cp::cp(&args).map_err(Failure::from),
+        Command::Sliq(args) => sliq::sliq(&args.action).map_err(Failure::from),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());
@@ -85,32 +81,12 @@ fn keep_memory() {
     }
 }
 
-/// Prints text on stdout. Its control characters are escaped: much of it may come from labs, results and commands.
+/// Prints text on stdout.
 fn print(text: &str) -> Result<(), Failure> {
-    write(&printable(text))
-}
-
-/// Prints a message for the user on stderr, escaped in the same way.
-fn say(text: &str) {
-    // A closed stderr is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "{}", printable(text));
-}
-
-/// Writes to stdout; a reader that has gone away ends the program quietly.
-fn write(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other.map_err(|error| Failure::failed(format!("cannot write: {error}"))),
-    }
+    Ok(weir_daemon::print(text)?)
 }
 
 /// Prints one JSON document on stdout.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
-    // In JSON control characters stand in strings alone, most of them escaped already.
-    let harmful =
-        |c: char| c != '\n' && !matches!(printable_line(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_));
-    let safe = |c: char| if harmful(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
-    write(&(text.chars().map(safe).collect::<String>() + "\n"))
+    Ok(weir_daemon::print_json(value)?)
 }

@@ -1,27 +1,54 @@
 //! `weir sliq`: the transport SLIQ between hosts: files, streams and measurements; and its plan for a given channel.
 
-mod args;
-mod connect;
-mod frames;
-mod member;
-mod perf;
 mod plan;
-mod received;
-mod send;
-mod serve;
 
-pub(crate) use args::SliqArgs;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use weir_daemon::{Failure, sliq};
 
-use crate::failure::Failure;
-use args::SliqAction;
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir sliq keygen ~/.config/weir.key
+  weir sliq serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
+  weir sliq send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
+  weir sliq plan --per 20% --rtt 20ms --owd 10ms --rate 10mbit --packet 1250B --deadline 50ms --target 0.995")]
+pub(crate) struct SliqArgs {
+    #[command(subcommand)]
+    pub action: SliqAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SliqAction {
+    /// Find how a stream with a deadline is protected against loss with the fewest packets
+    Plan(plan::PlanArgs),
+    /// Make a key pair, by which other hosts recognise this one
+    Keygen(KeygenArgs),
+    /// Receive files, a stream or measurements from hosts whose keys are allowed
+    Serve(sliq::ServeArgs),
+    /// Send files, or standard input
+    Send(sliq::SendArgs),
+    /// Measure throughput, latency and the share of messages in time
+    Perf(sliq::PerfArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir sliq keygen ~/.config/weir.key     prints the public key, which the other host is given")]
+pub(crate) struct KeygenArgs {
+    /// The file for both keys; it must not exist yet
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
 
 /// Runs `weir sliq`.
 pub(crate) fn sliq(action: &SliqAction) -> Result<(), Failure> {
     match action {
         SliqAction::Plan(args) => plan::plan(args),
-        SliqAction::Keygen(args) => crate::transfer::keygen(&args.file),
-        SliqAction::Serve(args) => serve::serve(args),
-        SliqAction::Send(args) => send::send(args),
-        SliqAction::Perf(args) => perf::perf(args),
+        SliqAction::Keygen(args) => crate::keygen::keygen(&args.file),
+        SliqAction::Serve(args) => sliq::serve(args),
+        SliqAction::Send(args) => sliq::send(args),
+        SliqAction::Perf(args) => sliq::perf(args),
     }
 }

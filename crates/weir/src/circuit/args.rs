@@ -1,11 +1,10 @@
 //! The arguments of `weir circuit`.
 
-use crate::transfer::PublicKey;
 use clap::{Args, Subcommand, ValueEnum};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_base::{Bytes, Rate, Span};
-use weir_circuit::{Destination, Ip, Layer, Priority, Utc};
+use weir_circuit::{Ip, Layer, Priority};
+use weir_daemon::circuit::{Asked, SendArgs, ServeArgs, StoreArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -176,49 +175,6 @@ pub(crate) struct PlanArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
-    /// The file of reservations
-    #[arg(long, value_name = "FILE", default_value = super::STORE, value_parser = |text: &str| std::path::absolute(text))]
-    pub store: PathBuf,
-}
-
-/// A circuit that is asked for.
-#[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("end").required(true)))]
-pub(crate) struct Asked {
-    /// Where the circuit leads: an address or a prefix
-    #[arg(long, value_name = "DESTINATION")]
-    pub to: Destination,
-    /// The device that it leaves by
-    #[arg(long)]
-    pub device: String,
-    /// Its rate, in frames as tc counts them
-    #[arg(long)]
-    pub rate: Rate,
-    /// Its round trip
-    #[arg(long)]
-    pub rtt: Span,
-    /// When it begins, in UTC [default: now]
-    #[arg(long, value_name = "UTC")]
-    pub from: Option<Utc>,
-    /// How long it lasts
-    #[arg(long = "for", value_name = "TIME", group = "end")]
-    pub lasts: Option<Span>,
-    /// When it ends, in UTC
-    #[arg(long, value_name = "UTC", group = "end")]
-    pub until: Option<Utc>,
-    /// Admit it by the average use of its links, with room left for the background
-    #[arg(long)]
-    pub semi: bool,
-    /// The card's rate [default: as the device reports it]
-    #[arg(long, value_name = "RATE")]
-    pub card: Option<Rate>,
-    /// Average rate of the other traffic that leaves the device
-    #[arg(long, value_name = "RATE")]
-    pub background: Option<Rate>,
-}
-
-#[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   weir circuit reserve --to 10.1.0.0/16 --device eth0 --rate 4gbit --rtt 26ms --from 2026-11-23T10:00Z --for 2h")]
@@ -330,103 +286,4 @@ pub(crate) struct KeygenArgs {
     /// The file for both keys; it must not be there yet
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  weir circuit serve --key weir.key --allow 8f3c... --into /data/incoming --listen 10.1.2.3:7765
-
-Incomplete files end in .weir-part; repeating the sender's command resumes them. Nothing is overwritten, and nothing is written outside \
-the folder. The payload crosses the network unencrypted; each block is verified by a digest that the sender sends encrypted and \
-authenticated.")]
-pub(crate) struct ServeArgs {
-    /// This host's keys, as `keygen` wrote them
-    #[arg(long, value_name = "FILE")]
-    pub key: PathBuf,
-    /// The public key of a host that may send; may be given several times
-    #[arg(long, value_name = "KEY", required = true)]
-    pub allow: Vec<PublicKey>,
-    /// The folder for received files
-    #[arg(long, value_name = "FOLDER")]
-    pub into: PathBuf,
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7765")]
-    pub listen: SocketAddr,
-    /// Most bytes that the folder may hold, for example 2TB
-    #[arg(long, value_name = "BYTES")]
-    pub quota: Option<Bytes>,
-    /// Also receive bytes sent with --memory: they are verified and discarded
-    #[arg(long)]
-    pub memory: bool,
-    /// The receive buffer of connections, as root: twice the largest window, plus the bytes that arrive while this host is busy
-    /// with something else. Without root, net.ipv4.tcp_rmem limits it
-    #[arg(long, value_name = "BYTES", default_value = "64MiB")]
-    pub receive_buffer: Bytes,
-}
-
-#[derive(Debug, Args)]
-#[command(allow_missing_positional = true)]
-#[command(after_help = "\
-Examples:
-  weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
-  weir circuit send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --streams 4     after `weir circuit up --streams 4`
-  weir circuit send big.dat 10.1.2.3 --key weir.key --peer 1b9e... --rate 4gbit --rtt 26ms --device eth0
-                                           plans a circuit, sets it up, sends, and takes it down
-  weir circuit send --memory 10GB 10.1.2.3 --key weir.key --peer 1b9e...
-                                           sends from memory to `serve --memory`: the path's rate without disks
-
-Each second it prints the bytes that the receiver has read, the retransmitted packets, how many of these the network had lost, and the \
-packets that the circuit's shaper refused (as root; a refused packet stays unsent and is no loss). After an interruption, the same \
-command sends the missing blocks.")]
-pub(crate) struct SendArgs {
-    /// The files
-    #[arg(required_unless_present = "memory", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Send this many bytes from memory instead of files, to a receiver that discards them (`serve --memory`): no disk is used
-    #[arg(long, value_name = "BYTES", conflicts_with = "files")]
-    pub memory: Option<Bytes>,
-    /// The host that runs `weir circuit serve`, perhaps with its port
-    #[arg(required = true, value_name = "HOST")]
-    pub host: String,
-    /// This host's keys, as `keygen` wrote them
-    #[arg(long, value_name = "FILE")]
-    pub key: PathBuf,
-    /// The public key of the other host
-    #[arg(long, value_name = "KEY")]
-    pub peer: PublicKey,
-    /// Number of connections that carry the files in parallel
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub streams: u32,
-    /// The congestion control [default: that of circuits if it is loaded, otherwise the system's]
-    #[arg(long, value_name = "NAME")]
-    pub cc: Option<String>,
-    #[command(flatten)]
-    pub own: OwnArgs,
-    /// Print a JSON document a second, and one at the end
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A circuit that is there for one transfer alone.
-#[derive(Debug, Args)]
-pub(crate) struct OwnArgs {
-    /// Reserve and set up a circuit of this rate to the host, and take it down after the transfer
-    #[arg(long, requires = "rtt", requires = "device")]
-    pub rate: Option<Rate>,
-    /// The round trip of that circuit
-    #[arg(long, requires = "rate")]
-    pub rtt: Option<Span>,
-    /// The device that it leaves by
-    #[arg(long, requires = "rate")]
-    pub device: Option<String>,
-    /// The card's rate [default: as the device reports it]
-    #[arg(long, value_name = "RATE", requires = "rate")]
-    pub card: Option<Rate>,
-    /// How late this host may wake the shaper; the bucket holds the tokens of that time [default: measured for half a second, at
-    /// most 10 ms]
-    #[arg(long, value_name = "TIME", requires = "rate")]
-    pub late: Option<Span>,
-    #[command(flatten)]
-    pub store: StoreArgs,
 }

@@ -1,16 +1,12 @@
 //! `weir circuit watch`: what each circuit carries, second by second.
 
 use super::args::WatchArgs;
-use super::entry::Up;
-use super::host::Host;
-use super::now;
-use super::up::{check_capabilities, tell};
-use crate::failure::Failure;
-use crate::{print, write};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
+use weir_daemon::circuit::{Host, Up, check_capabilities, now, tell};
+use weir_daemon::{Failure, print, write};
 use weir_shaper::{Counters, Device, Handle};
 
 /// The counters of each circuit, and when they were read.

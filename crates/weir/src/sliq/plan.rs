@@ -1,11 +1,10 @@
 //! `weir sliq plan`: the plan that SLIQ's error control chooses for a given channel.
 
-use crate::failure::Failure;
-use crate::{print, print_json};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use weir_base::{Bytes, Rate, Span};
+use weir_daemon::{Failure, print, print_json};
 use weir_transport::sliq::aec::{Channel, Choice, Goal, Mode, Plan, WORST_PER, choose};
 
 #[derive(Debug, Args)]

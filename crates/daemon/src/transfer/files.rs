@@ -66,7 +66,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
 ///
 /// # Errors
 /// The host has no address.
-pub(crate) fn address(host: &str) -> Result<SocketAddr, Failure> {
+pub fn address(host: &str) -> Result<SocketAddr, Failure> {
     let with_port = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
     let first = with_port.map(|mut all| all.next());
     let help = "write it like 10.1.2.3, host.example or 10.1.2.3:7765";

@@ -5,8 +5,8 @@ use super::connect::{failed, listen};
 use super::frames::{Ask, Frame, STREAM, Talk};
 use super::received::{Counting, Files, Output, stamp};
 use crate::failure::Failure;
+use crate::output::{print, say};
 use crate::transfer::{Folder, PublicKey};
-use crate::{print, say};
 use rustix::event::PollFlags;
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,11 @@ const SILENCE: Span = Span::from_secs(60);
 /// Time between two reports to senders of the bytes received.
 const PERIOD: Span = Span::from_secs(1);
 
-pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+/// Runs `weir sliq serve`.
+///
+/// # Errors
+/// Why it failed.
+pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let what = match &args.into {
         Some(path) => {
             let folder = Folder::open(path, args.quota.map(|quota| quota.get())).map_err(|error| {

@@ -18,15 +18,18 @@ const QUANTUM: Bytes = Bytes::new(200_000);
 
 /// A circuit that is up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Up {
-    /// Its reservation, and the file that keeps it.
+pub struct Up {
+    /// The number of its reservation in the file that keeps it.
     pub number: u64,
+    /// That file.
     pub store: PathBuf,
     /// Number of its class.
     pub class: u16,
     /// Where it leads.
     pub destination: String,
+    /// Its rate.
     pub rate_bit_per_s: u64,
+    /// Its round trip.
     pub rtt_ns: u64,
     /// When it is over.
     pub until_s: u64,
@@ -35,8 +38,9 @@ pub(crate) struct Up {
     /// How late this host may wake the shaper.
     #[serde(default)]
     pub late_ns: u64,
-    /// It is admitted by the average use of its links; others come first.
+    /// It is admitted by the average use of its links.
     pub semi: bool,
+    /// Others come first on a semi-guaranteed circuit.
     pub background: bool,
     /// Whether connections to its destination get a congestion control of weir's.
     pub controlled: bool,
@@ -50,7 +54,10 @@ impl Up {
     }
 
     /// The plan that its host's settings follow.
-    pub(crate) fn plan(&self) -> Result<Plan, Refusal> {
+    ///
+    /// # Errors
+    /// No plan has its values.
+    pub fn plan(&self) -> Result<Plan, Refusal> {
         let (rate, rtt) = (Rate::from_bits_per_sec(self.rate_bit_per_s), Span::from_nanos(self.rtt_ns));
         let ip = match self.destination.contains(':') {
             true => weir_circuit::Ip::V6,
@@ -66,7 +73,8 @@ impl Up {
         })
     }
 
-    pub(crate) fn handle(&self) -> Handle {
+    /// The handle of its class.
+    pub fn handle(&self) -> Handle {
         Handle::new(ROOT.major(), self.class)
     }
 
@@ -151,7 +159,7 @@ pub(crate) fn tree() -> Step {
 }
 
 /// The entry of a circuit that is to be set up.
-pub(crate) fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> Up {
+pub fn wanted(number: u64, store: &Path, circuit: &Circuit, mtu: u32) -> Up {
     Up {
         number,
         store: store.to_owned(),

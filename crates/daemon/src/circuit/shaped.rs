@@ -25,13 +25,16 @@ impl Up {
 
 /// A device that has circuits, or is about to.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Shaped {
+pub struct Shaped {
+    /// Its name.
     pub name: String,
-    pub index: u32,
+    /// Its index; a later device of this name has another.
+    pub(crate) index: u32,
     /// Its state before the first circuit.
-    pub before: Snapshot,
+    pub(crate) before: Snapshot,
+    /// Those that are up.
     pub circuits: Vec<Up>,
-    pub doubtful: Vec<Doubtful>,
+    pub(crate) doubtful: Vec<Doubtful>,
 }
 
 impl Shaped {

@@ -4,7 +4,7 @@ mod metrics;
 mod show;
 
 use crate::failure::Failure;
-use crate::{print, say};
+use crate::output::{print, say};
 use clap::{Args, Subcommand};
 use std::fs;
 use std::net::SocketAddr;
@@ -16,8 +16,9 @@ use std::time::SystemTime;
 use weir_coord::Config;
 use weir_coord::config::Prefix;
 use weir_coord::seal::Key;
-use weir_live::ap::{AggregationPoint, ApError};
+use weir_live::ap::AggregationPoint;
 
+/// The arguments of `weir ap`.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -40,35 +41,35 @@ unchanged, except packets of the applications. The devices have no addresses, an
 changes to the host are undone when it ends, also when it is killed. It is not fail-open: while it does not run, no packets pass.
 Exit status: 0 interrupted; 1 a device was removed; 2 bad input."
 )]
-pub(crate) struct ApArgs {
+pub struct ApArgs {
     #[command(subcommand)]
-    pub action: Option<ApAction>,
+    pub(crate) action: Option<ApAction>,
     #[command(flatten)]
-    pub wire: Option<WireArgs>,
+    pub(crate) wire: Option<WireArgs>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WireArgs {
     /// The device towards this site's endpoints
     #[arg(long, value_name = "DEV")]
-    pub local: String,
+    pub(crate) local: String,
     /// The device towards the other site
     #[arg(long, value_name = "DEV")]
-    pub path: String,
+    pub(crate) path: String,
     /// The file that says which applications may use it; packets of all others pass untouched
     #[arg(long, value_name = "FILE")]
-    pub apps: PathBuf,
+    pub(crate) apps: PathBuf,
     /// Addresses of the other site, behind the other aggregation point: a prefix or one address. Every application's `remote` lies
     /// within them
     #[arg(long, value_name = "ADDR", required = true, value_delimiter = ',')]
-    pub peer: Vec<Prefix>,
+    pub(crate) peer: Vec<Prefix>,
     /// A file with the key shared with the other aggregation point, 32 hexadecimal digits; other users must not be able to read it.
     /// With a key, every header is of version 2 and sealed
     #[arg(long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
     /// Serve counters for Prometheus at this address of the loopback device, for example 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub metrics: Option<SocketAddr>,
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,20 +85,17 @@ pub(crate) enum ApAction {
     },
 }
 
-/// Runs the subcommand.
-pub(crate) fn ap(args: &ApArgs) -> Result<(), Failure> {
+/// Runs `weir ap`.
+///
+/// # Errors
+/// Why it failed.
+pub fn ap(args: &ApArgs) -> Result<(), Failure> {
     match (&args.action, &args.wire) {
         (Some(ApAction::Show { device, json }), _) => show::show(device.as_deref(), *json),
         (None, Some(wire)) => work(wire),
         (None, None) => {
             Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
         }
-    }
-}
-
-impl From<ApError> for Failure {
-    fn from(error: ApError) -> Failure {
-        Failure::bad_input(error.to_string(), error.help())
     }
 }
 

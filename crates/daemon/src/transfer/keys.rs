@@ -18,7 +18,7 @@ const LONGEST: usize = 1024;
 
 /// A public key, written with 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PublicKey(pub [u8; KEY]);
+pub struct PublicKey(pub(crate) [u8; KEY]);
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,9 +47,9 @@ fn from_hex(text: &str) -> Option<Zeroizing<[u8; KEY]>> {
 }
 
 /// A host's pair of keys.
-pub(crate) struct Keys {
+pub struct Keys {
     /// Both keys.
-    pub pair: handshake::Keys,
+    pub(crate) pair: handshake::Keys,
     /// The public key.
     pub public: PublicKey,
 }
@@ -59,7 +59,7 @@ impl Keys {
     ///
     /// # Errors
     /// There is a file of this name, or it cannot be written.
-    pub(crate) fn generate(path: &Path) -> io::Result<Keys> {
+    pub fn generate(path: &Path) -> io::Result<Keys> {
         let pair = handshake::Keys::generate().map_err(|_| io::Error::other("cannot generate keys"))?;
         let keys = Keys { public: PublicKey(pair.public), pair };
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

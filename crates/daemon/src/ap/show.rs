@@ -2,7 +2,7 @@
 //! whose name is its device: it belongs to the namespace, only one process can have it, and it goes with that process.
 
 use crate::failure::Failure;
-use crate::{print, print_json};
+use crate::output::{print, print_json};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;

@@ -4,8 +4,8 @@ use super::args::SendArgs;
 use super::connect::{Remote, failed};
 use super::frames::{Ask, Frame, Talk};
 use crate::failure::Failure;
+use crate::output::{print, say, write};
 use crate::transfer::{MOST_FILES, Outgoing, open};
-use crate::{print, say, write};
 use rustix::event::PollFlags;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -27,7 +27,11 @@ const LOOK: Span = Span::from_millis(100);
 /// Time without a report of an aggregation point after which the user is told.
 const UNREPORTED: Span = Span::from_secs(3);
 
-pub(super) fn send(args: &SendArgs) -> Result<(), Failure> {
+/// Runs `weir sliq send`.
+///
+/// # Errors
+/// Why it failed.
+pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let is_input = args.files.iter().any(|file| file.as_os_str() == "-");
     if is_input && args.files.len() > 1 {
         let help = "send the files by another command";

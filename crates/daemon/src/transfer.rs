@@ -5,15 +5,13 @@ mod files;
 mod folder;
 mod keys;
 
-pub(crate) use files::{Left, Outgoing, address, open};
+pub use files::address;
+pub(crate) use files::{Left, Outgoing, open};
 pub(crate) use folder::Folder;
-pub(crate) use keys::{Keys, PublicKey};
+pub use keys::{Keys, PublicKey};
 
-use crate::failure::Failure;
-use crate::print;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The port at which hosts listen by default.
@@ -34,16 +32,4 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Makes a pair of keys, and prints the public one.
-///
-/// # Errors
-/// There is a file of this name, or it cannot be written.
-pub(crate) fn keygen(path: &Path) -> Result<(), Failure> {
-    let keys = Keys::generate(path).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        Failure::bad_input(message, "name a file that does not exist yet")
-    })?;
-    print(&format!("{}\n", keys.public))
 }

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The host does not answer.
-pub(crate) fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
+pub fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
     let mut least = Duration::MAX;
     for _ in 0..TIMES {
         let began = Instant::now();
@@ -56,7 +56,7 @@ pub(crate) fn round_trip(host: SocketAddr) -> Result<Span, Failure> {
 ///
 /// # Errors
 /// The connection's.
-pub(crate) fn rate(host: SocketAddr) -> io::Result<Option<Rate>> {
+pub fn rate(host: SocketAddr) -> io::Result<Option<Rate>> {
     let mut length = SHORTEST;
     loop {
         let Some((bytes, took)) = burst(host, length)? else { return Ok(None) };

@@ -7,8 +7,8 @@ use super::args::ServeArgs;
 use super::probe::{self, PROBE};
 use super::session::{self, BLOCKS, Listener, SESSION, Speaker};
 use crate::failure::Failure;
+use crate::output::{print, say};
 use crate::transfer::{Folder, Keys, Left, MOST_FILES, PublicKey, guard, random};
-use crate::{print, say};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -77,7 +77,11 @@ struct Incoming {
     stored: AtomicBool,
 }
 
-pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+/// Runs `weir circuit serve`.
+///
+/// # Errors
+/// Why it failed.
+pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let bad = |what: &str, error: io::Error, help: &str| Failure::bad_input(format!("{what}: {error}"), help);
     let keys = Keys::of_command(&args.key, "circuit")?;
     let folder = Folder::open(&args.into, args.quota.map(|quota| quota.get())).map_err(|error| {

@@ -13,7 +13,7 @@ const MOST: Span = Span::from_millis(10);
 
 /// The given lateness, or one measured in half a second with the scheduling of a transfer's connections. It is the maximum of
 /// all waits, since a second of a transfer has hundreds of them and may lose 10 ms in all.
-pub(crate) fn of(given: Option<Span>) -> Span {
+pub fn late(given: Option<Span>) -> Span {
     let measure = || {
         claim_processor();
         let wait = || {

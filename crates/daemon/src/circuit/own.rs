@@ -1,12 +1,13 @@
 //! A circuit that `weir circuit send` plans and sets up for one transfer, and takes down after it.
 
 use super::args::{Asked, OwnArgs};
+use super::asked::{asked, now};
 use super::entry::{Up, wanted};
 use super::host::Host;
+use super::late::late;
 use super::up::{set_up, tell};
-use super::{asked, late, now};
 use crate::failure::Failure;
-use crate::say;
+use crate::output::say;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use weir_base::Span;
@@ -57,7 +58,7 @@ impl Own {
         let up = Up {
             streams,
             controlled,
-            late_ns: late::of(args.late).as_nanos(),
+            late_ns: late(args.late).as_nanos(),
             ..wanted(0, store, &circuit, mtu)
         };
         let plan = up.plan()?;

@@ -6,7 +6,7 @@ use super::connect::{Remote, failed};
 use super::frames::{Ask, Counted, Frame, Receipt, STREAM, Talk};
 use super::received::{peak_memory, process_time};
 use crate::failure::Failure;
-use crate::{print, print_json};
+use crate::output::{print, print_json};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Histogram, Rate, Span, Time};
@@ -29,7 +29,11 @@ const STAMP: usize = 8;
 /// Priority of bulk data.
 const BULK_PRIORITY: u8 = 3;
 
-pub(super) fn perf(args: &PerfArgs) -> Result<(), Failure> {
+/// Runs `weir sliq perf`.
+///
+/// # Errors
+/// Why it failed.
+pub fn perf(args: &PerfArgs) -> Result<(), Failure> {
     check(args)?;
     let (mut remote, mut port) = Remote::new(&args.host, &args.connect)?;
     let (mut host, clock) = (Host::new(None), remote.clock);

@@ -3,7 +3,7 @@
 
 use super::{Input, RecvArgs, SendArgs, Who};
 use crate::failure::Failure;
-use crate::say;
+use crate::output::say;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

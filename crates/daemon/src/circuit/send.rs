@@ -8,7 +8,7 @@ use super::own::Own;
 use super::serve::MOST_STREAMS;
 use super::session::{self, BLOCKS, Listener, Speaker};
 use crate::failure::Failure;
-use crate::say;
+use crate::output::say;
 use crate::transfer::{self, Keys, address, guard};
 use report::{Report, circuit_to};
 use rustix::net::{AddressFamily, SocketType, sockopt};
@@ -74,7 +74,11 @@ fn lost(error: io::Error) -> Failure {
     Failure::failed(format!("the transfer failed: {error}; the same command resumes it"))
 }
 
-pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
+/// Runs `weir circuit send`.
+///
+/// # Errors
+/// Why it failed.
+pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let keys = Keys::of_command(&args.key, "circuit")?;
     let files = open(args)?;
     let host = address(&args.host)?;

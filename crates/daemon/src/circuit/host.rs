@@ -2,8 +2,8 @@
 //! kernel. A journal, one for each network namespace, records them before anything is changed. [`Host::settle`] brings the
 //! kernel into the journal's state, so that the next command undoes what a killed process left half done.
 
+use super::asked::now;
 use super::entry::{Up, control, tree};
-use super::now;
 use super::shaped::{Shaped, is_ours};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl Journal {
 
 /// The circuits of this network namespace. No other process changes them while this value lives.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub struct Host {
     journals: Journals,
     name: String,
     journal: Journal,
@@ -100,7 +100,7 @@ impl Host {
     ///
     /// # Errors
     /// The folder of journals cannot be opened, or what is there cannot be undone.
-    pub(crate) fn lock() -> Result<(Host, Vec<String>), Failure> {
+    pub fn lock() -> Result<(Host, Vec<String>), Failure> {
         let journals = Journals::lock(Path::new(FOLDER))?;
         let namespace = fs::metadata("/proc/thread-self/ns/net")
             .map_err(|error| Failure::failed(format!("cannot identify the network namespace: {error}")))?;
@@ -114,17 +114,20 @@ impl Host {
 
     /// The same if circuits may be up; `None` if no circuit was ever set up since the machine started, or this user may not
     /// look.
-    pub(crate) fn look() -> Result<Option<(Host, Vec<String>)>, Failure> {
+    ///
+    /// # Errors
+    /// As [`Host::lock`].
+    pub fn look() -> Result<Option<(Host, Vec<String>)>, Failure> {
         if !may_look() || !Path::new(FOLDER).exists() { Ok(None) } else { Host::lock().map(Some) }
     }
 
     /// The devices with circuits that are up.
-    pub(crate) fn devices(&self) -> &[Shaped] {
+    pub fn devices(&self) -> &[Shaped] {
         &self.journal.devices
     }
 
     /// A circuit and its device; `None` if the circuit is not up.
-    pub(crate) fn find(&self, number: u64, store: &Path) -> Option<(&Shaped, &Up)> {
+    pub fn find(&self, number: u64, store: &Path) -> Option<(&Shaped, &Up)> {
         let of = |device: &'_ Shaped| {
             device.circuits.iter().position(|it| it.number == number && it.store == store)
         };
@@ -249,7 +252,10 @@ impl Host {
 
     /// Changes the rate of a circuit that is up. `change` is called once the journal is written, and changes the reservation.
     /// Returns notes for the user.
-    pub(crate) fn change(
+    ///
+    /// # Errors
+    /// The reservation cannot be changed, or the circuit cannot be made as it says now.
+    pub fn change(
         &mut self,
         number: u64,
         store: &Path,
@@ -269,7 +275,10 @@ impl Host {
     }
 
     /// Takes circuits down.
-    pub(crate) fn lower(&mut self, numbers: &[(u64, PathBuf)]) -> Result<Vec<String>, Failure> {
+    ///
+    /// # Errors
+    /// What is there cannot be undone.
+    pub fn lower(&mut self, numbers: &[(u64, PathBuf)]) -> Result<Vec<String>, Failure> {
         let is_one =
             |up: &Up| numbers.iter().any(|(number, store)| up.number == *number && up.store == *store);
         for device in &mut self.journal.devices {

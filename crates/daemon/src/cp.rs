@@ -3,8 +3,9 @@
 
 mod datagrams;
 
+use crate::ap;
 use crate::failure::Failure;
-use crate::{ap, say};
+use crate::output::say;
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,6 +26,7 @@ use weir_transport::rudp::Parameters;
 const LEAST_MTU: Bytes = Bytes::new(256);
 const MOST_MTU: Bytes = Bytes::new(65_535);
 
+/// The arguments of `weir cp`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example, where `weir ap` stands at the edge of each site and its applications name these addresses and ports:
@@ -33,9 +35,9 @@ Example, where `weir ap` stands at the edge of each site and its applications na
 
 Without aggregation points on the way nothing is reported: a stream then halves its rate every four round trips.
 Exit status: 0 all has arrived; 1 it has not; 2 bad input; 130 interrupted.")]
-pub(crate) struct CpArgs {
+pub struct CpArgs {
     #[command(subcommand)]
-    pub action: CpAction,
+    pub(crate) action: CpAction,
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,61 +59,61 @@ Example:
 pub(crate) struct Who {
     /// The address and port of this end; the application's `local` and `local_ports` at its aggregation point must include them
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub at: SocketAddr,
+    pub(crate) at: SocketAddr,
     /// The application's id at the aggregation points (0 to 31)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=31))]
-    pub application: u8,
+    pub(crate) application: u8,
     /// The flow's number within the application (0 to 127): the same at both ends, and no other flow's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=127))]
-    pub flow: u8,
+    pub(crate) flow: u8,
     /// A file with the application's key, 32 hexadecimal digits; other users must not be able to read it
     #[arg(long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
     /// The largest IP packet
     #[arg(long, value_name = "BYTES", default_value = "1500B")]
-    pub mtu: Bytes,
+    pub(crate) mtu: Bytes,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     #[command(flatten)]
-    pub who: Who,
+    pub(crate) who: Who,
     /// The address and port of the other end
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub to: SocketAddr,
+    pub(crate) to: SocketAddr,
     /// How the application's flows split its total rate (equal, weighted, frames, priority, ensemble)
     #[arg(long, value_name = "NAME", default_value = "equal")]
-    pub scheme: String,
+    pub(crate) scheme: String,
     /// The flow's rate before the first report; with --datagrams, its rate throughout
     #[arg(long, default_value = "500kbit")]
-    pub rate: Rate,
+    pub(crate) rate: Rate,
     /// The flow's maximum rate, whatever is reported
     #[arg(long, value_name = "RATE", default_value = "1gbit")]
-    pub max_rate: Rate,
+    pub(crate) max_rate: Rate,
     /// Largest random change of a gap between two packets, as a share (0 to 1) of its length; flows with the same rate then do not
     /// send in step
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
-    pub jitter: f64,
+    pub(crate) jitter: f64,
     /// Number of packets that leave together (1 to 64), followed by a gap as long as all their gaps; TCP with delayed acknowledgements
     /// sends two
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub burst: u32,
+    pub(crate) burst: u32,
     /// Send the input as datagrams with this payload each, at a fixed rate and without retransmissions (CP-UDP)
     #[arg(long, value_name = "BYTES")]
-    pub datagrams: Option<Bytes>,
+    pub(crate) datagrams: Option<Bytes>,
     /// The file to send [default: the standard input]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecvArgs {
     #[command(flatten)]
-    pub who: Who,
+    pub(crate) who: Who,
     /// Receive datagrams (CP-UDP), and write their payloads one after another
     #[arg(long)]
-    pub datagrams: bool,
+    pub(crate) datagrams: bool,
     /// The file to write [default: the standard output]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// A number from 0 to 1.
@@ -121,8 +123,11 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Runs `weir cp`.
-pub(crate) fn cp(action: &CpAction) -> Result<(), Failure> {
-    match action {
+///
+/// # Errors
+/// Why it failed.
+pub fn cp(args: &CpArgs) -> Result<(), Failure> {
+    match &args.action {
         CpAction::Send(args) => send(args),
         CpAction::Recv(args) => recv(args),
     }
