@@ -1,22 +1,18 @@
 //! `weir ap`: an aggregation point of the Coordination Protocol between two devices of this host, and what it has counted.
 
-mod metrics;
-mod show;
-
+use crate::Run;
 use crate::failure::Failure;
-use crate::output::{print, say};
+use crate::frame::status::{Counters, Part, Status, show_of};
+use crate::frame::{Common, Daemon, Process, log};
+use crate::key::{is_read_by_others, key};
+use crate::output::print;
 use clap::{Args, Subcommand};
 use std::fs;
-use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 use std::time::SystemTime;
 use weir_coord::Config;
 use weir_coord::config::Prefix;
-use weir_coord::seal::Key;
-use weir_live::ap::AggregationPoint;
+use weir_live::ap::{AggregationPoint, Snapshot};
 
 /// The arguments of `weir ap`.
 #[derive(Debug, Args)]
@@ -67,9 +63,8 @@ pub(crate) struct WireArgs {
     /// With a key, every header is of version 2 and sealed
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Serve counters for Prometheus at this address of the loopback device, for example 127.0.0.1:9100
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,16 +80,16 @@ pub(crate) enum ApAction {
     },
 }
 
-/// Runs `weir ap`.
-///
-/// # Errors
-/// Why it failed.
-pub fn ap(args: &ApArgs) -> Result<(), Failure> {
-    match (&args.action, &args.wire) {
-        (Some(ApAction::Show { device, json }), _) => show::show(device.as_deref(), *json),
-        (None, Some(wire)) => work(wire),
-        (None, None) => {
-            Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
+impl Run for ApArgs {
+    fn run(&self) -> Result<(), Failure> {
+        match (&self.action, &self.wire) {
+            (Some(ApAction::Show { device, json }), _) => {
+                show_of(WireArgs::COMMAND, WireArgs::KIND, device.as_deref(), *json)
+            }
+            (None, Some(wire)) => wire.run(),
+            (None, None) => {
+                Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
+            }
         }
     }
 }
@@ -147,47 +142,70 @@ fn config(args: &WireArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn is_read_by_others(path: &Path) -> std::io::Result<bool> {
-    Ok(fs::metadata(path)?.permissions().mode() & 0o077 != 0)
-}
-
-/// The key in a file.
-pub(crate) fn key(path: &Path) -> Result<Key, Failure> {
-    let wrong =
-        |message: String, help: &str| Failure::bad_input(format!("{}: {message}", path.display()), help);
-    let help =
-        "write 32 hexadecimal digits into a file of mode 600: `(umask 077; openssl rand -hex 16 > peer.key)`";
-    let others = is_read_by_others(path).map_err(|error| wrong(error.to_string(), help))?;
-    if others {
-        return Err(wrong("others can read the key".to_owned(), &format!("chmod 600 {}", path.display())));
-    }
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string(), help))?;
-    text.parse().map_err(|message| wrong(message, help))
-}
-
-fn work(args: &WireArgs) -> Result<(), Failure> {
-    let config = config(args)?;
+/// Seconds since 1970, which grow with each restart, and a seed for random draws.
+fn epoch_and_seed() -> (u32, u64) {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // Only one process can hold the name, so no other point works at this device.
-    let shown = show::Listener::open(&args.local)?;
-    let metrics = args.metrics.map(metrics::listen).transpose()?;
-    let (seed, epoch) = (since_1970.as_nanos() as u64, since_1970.as_secs() as u32);
-    let mut point = AggregationPoint::open(&args.local, &args.path, &config, seed, epoch)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let signalled = Arc::clone(&stop);
-    ctrlc::set_handler(move || signalled.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
-    shown.serve(point.watch())?;
-    if let Some(metrics) = metrics {
-        metrics::serve(metrics, point.watch())?;
+    (since_1970.as_secs() as u32, since_1970.as_nanos() as u64)
+}
+
+impl Daemon for WireArgs {
+    const COMMAND: &'static str = "ap";
+    const KIND: &'static str = "aggregation point";
+
+    fn common(&self) -> &Common {
+        &self.common
     }
-    let names: Vec<&str> = config.application.iter().map(|application| application.name.as_str()).collect();
-    say(&format!(
-        "aggregation point between {} and {} for {}; interrupt it to end",
-        args.local,
-        args.path,
-        names.join(", ")
-    ));
-    point.run(&stop).map_err(|error| Failure::failed(format!("the aggregation point failed: {error}")))?;
-    print(&show::told(&point.watch().snapshot()))
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        let mut config = config(self)?;
+        // No other point works at this device while this one has its name.
+        process.name(&self.local)?;
+        let (epoch, seed) = epoch_and_seed();
+        let mut point = AggregationPoint::open(&self.local, &self.path, &config, seed, epoch)?;
+        let names: Vec<&str> =
+            config.application.iter().map(|application| application.name.as_str()).collect();
+        let begun = format!(
+            "aggregation point between {} and {} for {}; interrupt it to end",
+            self.local,
+            self.path,
+            names.join(", ")
+        );
+        let watch = point.watch();
+        process.on_hang_up(move |now: WireArgs| {
+            let new = self::config(&now)?;
+            if new != config {
+                let (epoch, seed) = epoch_and_seed();
+                watch.begin_anew(&new, seed, epoch)?;
+                config = new;
+            }
+            Ok(())
+        });
+        let watch = point.watch();
+        process.begin(move || status(watch.snapshot()))?;
+        log::info(&begun);
+        let ended = point.run(&process.stop());
+        ended.map_err(|error| Failure::failed(format!("the aggregation point failed: {error}")))?;
+        let snapshot = point.watch().snapshot();
+        print(&Status { kind: Self::KIND.to_owned(), up_s: snapshot.up_s, ..status(snapshot) }.text())
+    }
+}
+
+fn status(snapshot: Snapshot) -> Status {
+    let Snapshot { local, path, packets, applications, .. } = snapshot;
+    let parts = applications.into_iter().map(|application| Part {
+        labels: vec![("id".into(), application.id.into()), ("name".into(), application.name.into())],
+        values: application.values,
+    });
+    Status {
+        place: format!("between {local} and {path}"),
+        counters: Counters {
+            name: "packets".into(),
+            meaning: "Frames at both devices, and packets by outcome.".into(),
+            values: packets,
+        },
+        part: "application".into(),
+        parts: parts.collect(),
+        labels: vec![("local".into(), local), ("path".into(), path)],
+        ..Status::default()
+    }
 }

@@ -19,7 +19,15 @@ pub use asked::{STORE, asked, card_rate, in_the_way, make_folder, now, request, 
 pub use entry::{Up, wanted};
 pub use host::Host;
 pub use late::late;
-pub use send::send;
-pub use serve::serve;
 pub use shaped::Shaped;
 pub use up::{check_capabilities, commands, set_up, tell};
+
+daemons! {
+    /// Transfers over circuits.
+    pub enum Command {
+        /// Receive files from hosts whose keys are allowed
+        Serve(ServeArgs),
+        /// Send files over a circuit
+        Send(SendArgs),
+    }
+}

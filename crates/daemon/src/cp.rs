@@ -3,22 +3,24 @@
 
 mod datagrams;
 
-use crate::ap;
+use crate::Run;
 use crate::failure::Failure;
-use crate::output::say;
-use clap::{Args, Subcommand};
+use crate::frame::status::Status;
+use crate::frame::{Common, Daemon, Process, log};
+use crate::key::key;
+use clap::Args;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use weir_base::{Bytes, Rate, Span};
 use weir_coord::scheme;
 use weir_coord::seal::Key;
-use weir_live::cp::{self, CpError, Ends, SILENCE, Summary};
+use weir_live::cp::{CpError, Driver, Ends, SILENCE, Summary};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::Parameters;
 
@@ -37,11 +39,12 @@ Without aggregation points on the way nothing is reported: a stream then halves 
 Exit status: 0 all has arrived; 1 it has not; 2 bad input; 130 interrupted.")]
 pub struct CpArgs {
     #[command(subcommand)]
-    pub(crate) action: CpAction,
+    pub(crate) action: Command,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum CpAction {
+daemons! {
+    /// The two ends of a stream.
+    pub(crate) enum Command {
     /// Send a file, or the standard input
     #[command(after_help = "\
 Example:
@@ -52,6 +55,13 @@ Example:
 Example:
   weir cp recv --at 10.2.0.5:9000 --application 1 --flow 0 | tar x")]
     Recv(RecvArgs),
+    }
+}
+
+impl Run for CpArgs {
+    fn run(&self) -> Result<(), Failure> {
+        self.action.run()
+    }
 }
 
 /// An endpoint's address, application, flow, key and largest packet.
@@ -74,6 +84,7 @@ pub(crate) struct Who {
     pub(crate) mtu: Bytes,
 }
 
+/// The arguments of `send`.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     #[command(flatten)]
@@ -103,8 +114,11 @@ pub(crate) struct SendArgs {
     pub(crate) datagrams: Option<Bytes>,
     /// The file to send [default: the standard input]
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
+/// The arguments of `recv`.
 #[derive(Debug, Args)]
 pub(crate) struct RecvArgs {
     #[command(flatten)]
@@ -114,6 +128,8 @@ pub(crate) struct RecvArgs {
     pub(crate) datagrams: bool,
     /// The file to write [default: the standard output]
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
 /// A number from 0 to 1.
@@ -122,18 +138,33 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 1".into())
 }
 
-/// Runs `weir cp`.
-///
-/// # Errors
-/// Why it failed.
-pub fn cp(args: &CpArgs) -> Result<(), Failure> {
-    match &args.action {
-        CpAction::Send(args) => send(args),
-        CpAction::Recv(args) => recv(args),
+impl Daemon for SendArgs {
+    const COMMAND: &'static str = "cp send";
+    const KIND: &'static str = "sender of a coordinated flow";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        send(self, process)
     }
 }
 
-fn send(args: &SendArgs) -> Result<(), Failure> {
+impl Daemon for RecvArgs {
+    const COMMAND: &'static str = "cp recv";
+    const KIND: &'static str = "receiver of a coordinated flow";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        recv(self, process)
+    }
+}
+
+fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let identity = args.who.identity()?;
     if args.to.is_ipv4() != args.who.at.is_ipv4() {
         let message = format!("{} and {} are of two versions of IP", args.who.at, args.to);
@@ -145,9 +176,8 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input(message, "raise --max-rate, or lower --rate"));
     }
     let mut input = Input::open(args.file.as_deref())?;
-    let stop = interrupted()?;
     if let Some(size) = args.datagrams {
-        return datagrams::send(args, &identity, size, &mut input, &stop);
+        return datagrams::send(args, &identity, size, &mut input, process);
     }
     let parameters = Parameters {
         application: Some(args.who.application),
@@ -161,24 +191,32 @@ fn send(args: &SendArgs) -> Result<(), Failure> {
     let ends = Ends { at: args.who.at, peer: Some(args.to), mtu: args.who.mtu };
     let mut quiet = |silence: Span| {
         let seconds = silence.as_secs_f64();
-        say(&format!("nothing has come from {} for {seconds:.0} s; it is given up after {SILENCE}", args.to));
+        log::info(&format!(
+            "nothing has come from {} for {seconds:.0} s; it is given up after {SILENCE}",
+            args.to
+        ));
     };
-    told("sent", cp::send(&ends, &parameters, &identity, &mut input, &stop, &mut quiet))
+    let driver =
+        Driver::open(&ends, &parameters, &identity).map_err(|error| Failure::failed(error.to_string()))?;
+    let stop = args.who.begin(process)?;
+    told("sent", driver.send(&mut input, &stop, &mut quiet))
 }
 
-fn recv(args: &RecvArgs) -> Result<(), Failure> {
+fn recv(args: &RecvArgs, process: &Process) -> Result<(), Failure> {
     let identity = args.who.identity()?;
     let mut output: Box<dyn Write> = match &args.file {
         Some(path) => Box::new(Output::new(path)?),
         None => Box::new(io::stdout()),
     };
-    let stop = interrupted()?;
     if args.datagrams {
-        return datagrams::recv(args, &identity, &mut output, &stop);
+        return datagrams::recv(args, &identity, &mut output, process);
     }
     let parameters = Parameters { application: Some(args.who.application), ..Parameters::default() };
     let ends = Ends { at: args.who.at, peer: None, mtu: args.who.mtu };
-    told("received", cp::receive(&ends, &parameters, &identity, &mut output, &stop))
+    let driver =
+        Driver::open(&ends, &parameters, &identity).map_err(|error| Failure::failed(error.to_string()))?;
+    let stop = args.who.begin(process)?;
+    told("received", driver.receive(&mut output, &stop))
 }
 
 /// Prints the summary of a stream, or returns why it failed.
@@ -193,7 +231,7 @@ fn told(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
         error => Failure::failed(error.to_string()),
     })?;
     let rate = bytes as f64 * 8e-6 / took.as_secs_f64().max(1e-9);
-    say(&format!(
+    log::info(&format!(
         "{what} {bytes} bytes in {:.3} s, {rate:.2} Mbit/s; {retransmitted} packets retransmitted; the last flowshare was {flowshare_mbps:.2} Mbit/s",
         took.as_secs_f64()
     ));
@@ -208,6 +246,23 @@ impl Who {
         }
         identity(self.flow, self.key.as_deref())
     }
+
+    /// Begins, once the socket is bound. Returns the flag that stops it.
+    pub(crate) fn begin(&self, process: &Process) -> Result<Arc<AtomicBool>, Failure> {
+        let at = self.at.to_string();
+        process.name(&format!("{at}-{}", std::process::id()))?;
+        let (application, flow) = (self.application.to_string(), self.flow.to_string());
+        process.begin(move || Status {
+            place: format!("at {at}"),
+            labels: vec![
+                ("at".into(), at.clone()),
+                ("application".into(), application.clone()),
+                ("flow".into(), flow.clone()),
+            ],
+            ..Status::default()
+        })?;
+        Ok(process.stop())
+    }
 }
 
 /// The identity of an endpoint: its flow's number, its application's key from this file, and an epoch from the clock.
@@ -215,7 +270,7 @@ impl Who {
 /// # Errors
 /// The file cannot be read, or others can read it.
 pub(crate) fn identity(flow: u8, key: Option<&Path>) -> Result<Identity, Failure> {
-    let key: Option<Key> = key.map(ap::key).transpose()?;
+    let key: Option<Key> = key.map(self::key).transpose()?;
     // Each start of an endpoint needs a higher epoch than the one before.
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Ok(Identity { flow, key, epoch: since_1970.as_secs() as u32 })
@@ -234,15 +289,6 @@ pub(crate) fn scheme(name: &str) -> Result<scheme::Config, Failure> {
 
 fn about(path: &Path, error: &io::Error, help: &str) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()), help)
-}
-
-/// A flag that an interrupt sets.
-fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let signalled = Arc::clone(&stop);
-    ctrlc::set_handler(move || signalled.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
-    Ok(stop)
 }
 
 /// A file that is created, or emptied, only when the first data or the end has arrived.

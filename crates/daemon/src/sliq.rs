@@ -10,6 +10,15 @@ mod send;
 mod serve;
 
 pub use args::{PerfArgs, SendArgs, ServeArgs};
-pub use perf::perf;
-pub use send::send;
-pub use serve::serve;
+
+daemons! {
+    /// Transfers and measurements over SLIQ.
+    pub enum Command {
+        /// Receive files, a stream or measurements from hosts whose keys are allowed
+        Serve(ServeArgs),
+        /// Send files, or standard input
+        Send(SendArgs),
+        /// Measure throughput, latency and the share of messages in time
+        Perf(PerfArgs),
+    }
+}

@@ -16,6 +16,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The port at which hosts listen by default.
 pub(crate) const PORT: u16 = 7765;
+/// Why a session ends when its receiver is stopped.
+pub(crate) const STOPPED: &str =
+    "the receiver was stopped; the same command resumes the transfer once it runs again";
+/// Why a session ends when its receiver no longer allows its key.
+pub(crate) const UNKNOWN: &str = "its key is no longer allowed";
+/// What a sender that is interrupted says.
+pub(crate) const INTERRUPTED: &str = "interrupted; the same command resumes the transfer";
 /// Most files of a session.
 pub(crate) const MOST_FILES: usize = 10_000;
 

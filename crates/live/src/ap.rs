@@ -15,7 +15,6 @@ use crate::port::{Batch, Frames, Port, Slot};
 use crate::shut::Shut;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -83,7 +82,7 @@ impl ApError {
 }
 
 /// Counters and measurements of an aggregation point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The device towards this site's endpoints.
     pub local: String,
@@ -98,7 +97,7 @@ pub struct Snapshot {
 }
 
 /// The snapshot of one application.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ApplicationSnapshot {
     /// Its number.
     pub id: u8,
@@ -162,6 +161,18 @@ impl Watch {
         let applications = applications.collect();
         let [local, path] = self.devices.clone();
         Snapshot { local, path, up_s: self.clock.now().as_secs_f64(), packets, applications }
+    }
+}
+
+impl Watch {
+    /// Begins anew with another configuration, as after a restart: what was measured is forgotten, and `epoch` is higher. The wire
+    /// goes on.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn begin_anew(&self, config: &Config, seed: u64, epoch: u32) -> Result<(), ApError> {
+        held(&self.state).point = Point::new(config, seed, epoch)?;
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use weir_base::{Rate, Span};
 use weir_circuit::{Calendar, Circuit, Guarantee, Plan, Request, Store, StoreError, Timers, Utc};
 use weir_daemon::circuit::{self, Host, STORE, Up, asked, in_the_way, make_folder, now, probe, told};
-use weir_daemon::{Failure, print, print_json, say};
+use weir_daemon::{Failure, Run, print, print_json, say};
 use weir_report::fit::folded;
 
 /// Runs the subcommand.
@@ -27,8 +27,7 @@ pub(crate) fn circuit(action: &CircuitAction) -> Result<(), Failure> {
         CircuitAction::Change(args) => up::change(args),
         CircuitAction::Watch(args) => watch::watch(args),
         CircuitAction::Keygen(args) => crate::keygen::keygen(&args.file),
-        CircuitAction::Serve(args) => circuit::serve(args),
-        CircuitAction::Send(args) => circuit::send(args),
+        CircuitAction::Daemon(daemon) => daemon.run(),
         CircuitAction::List { all, store, json } => list(*all, &store.store, *json),
         CircuitAction::Cancel { numbers, store } => cancel(numbers, &store.store),
     }

@@ -49,12 +49,17 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     /// Plan transfers over paths whose rate is reserved, and keep their reservations
     Circuit(crate::circuit::CircuitArgs),
-    /// Let many flows between two sites share their path as one: an aggregation point between two devices
-    Ap(weir_daemon::ap::ApArgs),
-    /// Send and receive files, pipes or datagrams as a flow of an application that aggregation points coordinate
-    Cp(weir_daemon::cp::CpArgs),
+    #[command(flatten)]
+    Daemon(weir_daemon::Command),
     /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(crate::sliq::SliqArgs),
+    /// Show what of weir runs for long here (aggregation points, transfers), and what it has counted
+    #[command(after_help = "Example:\n  weir status --json")]
+    Status {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what this machine can do, and what would make a result invalid
     Doctor(DoctorArgs),
     /// Print shell completions

@@ -26,11 +26,15 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::Failure;
 use std::process::ExitCode;
-use weir_daemon::say;
+use weir_daemon::{Run, frame, say};
 
 fn main() -> ExitCode {
     keep_memory();
-    let done = match Cli::parse().command {
+    let words = match frame::config::with_file(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(failure) => return Failure::from(failure).tell(),
+    };
+    let done = match Cli::parse_from(words).command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => results::report(&args),
         Command::Compare(args) => compare::compare(&args),
@@ -44,9 +48,9 @@ fn main() -> ExitCode {
         Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action).map_err(Failure::from),
-        Command::Ap(args) => weir_daemon::ap::ap(&args).map_err(Failure::from),
-        Command::Cp(args) => weir_daemon::cp::cp(&args).map_err(Failure::from),
+        Command::Daemon(daemon) => daemon.run().map_err(Failure::from),
         Command::Sliq(args) => sliq::sliq(&args.action).map_err(Failure::from),
+        Command::Status { json } => frame::status::show(json).map_err(Failure::from),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut std::io::stdout());

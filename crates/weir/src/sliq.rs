@@ -4,7 +4,7 @@ mod plan;
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use weir_daemon::{Failure, sliq};
+use weir_daemon::{Failure, Run, sliq};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -19,17 +19,14 @@ pub(crate) struct SliqArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of them in a process")]
 pub(crate) enum SliqAction {
     /// Find how a stream with a deadline is protected against loss with the fewest packets
     Plan(plan::PlanArgs),
     /// Make a key pair, by which other hosts recognise this one
     Keygen(KeygenArgs),
-    /// Receive files, a stream or measurements from hosts whose keys are allowed
-    Serve(sliq::ServeArgs),
-    /// Send files, or standard input
-    Send(sliq::SendArgs),
-    /// Measure throughput, latency and the share of messages in time
-    Perf(sliq::PerfArgs),
+    #[command(flatten)]
+    Daemon(sliq::Command),
 }
 
 #[derive(Debug, Args)]
@@ -47,8 +44,6 @@ pub(crate) fn sliq(action: &SliqAction) -> Result<(), Failure> {
     match action {
         SliqAction::Plan(args) => plan::plan(args),
         SliqAction::Keygen(args) => crate::keygen::keygen(&args.file),
-        SliqAction::Serve(args) => sliq::serve(args),
-        SliqAction::Send(args) => sliq::send(args),
-        SliqAction::Perf(args) => sliq::perf(args),
+        SliqAction::Daemon(daemon) => daemon.run(),
     }
 }

@@ -1,5 +1,6 @@
 //! The arguments of transfers over circuits, and of circuits that are asked for.
 
+use crate::frame::Common;
 use crate::transfer::PublicKey;
 use clap::Args;
 use std::net::SocketAddr;
@@ -73,7 +74,7 @@ pub struct ServeArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7765")]
     pub(crate) listen: SocketAddr,
-    /// Most bytes that the folder may hold, for example 2TB
+    /// Most bytes that the folder may hold, for example 2000GB
     #[arg(long, value_name = "BYTES")]
     pub(crate) quota: Option<Bytes>,
     /// Also receive bytes sent with --memory: they are verified and discarded
@@ -83,6 +84,8 @@ pub struct ServeArgs {
     /// with something else. Without root, net.ipv4.tcp_rmem limits it
     #[arg(long, value_name = "BYTES", default_value = "64MiB")]
     pub(crate) receive_buffer: Bytes,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// The arguments of `send`.
@@ -127,6 +130,8 @@ pub struct SendArgs {
     /// Print a JSON document a second, and one at the end
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// A circuit that is there for one transfer alone.

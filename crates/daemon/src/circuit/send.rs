@@ -8,8 +8,9 @@ use super::own::Own;
 use super::serve::MOST_STREAMS;
 use super::session::{self, BLOCKS, Listener, Speaker};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::transfer::{self, Keys, address, guard};
+use crate::frame::status::{Board, Status};
+use crate::frame::{Common, Daemon, Process, log};
+use crate::transfer::{self, INTERRUPTED, Keys, address, guard};
 use report::{Report, circuit_to};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use source::Source;
@@ -74,11 +75,20 @@ fn lost(error: io::Error) -> Failure {
     Failure::failed(format!("the transfer failed: {error}; the same command resumes it"))
 }
 
-/// Runs `weir circuit send`.
-///
-/// # Errors
-/// Why it failed.
-pub fn send(args: &SendArgs) -> Result<(), Failure> {
+impl Daemon for SendArgs {
+    const COMMAND: &'static str = "circuit send";
+    const KIND: &'static str = "sender over a circuit";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        send(self, process)
+    }
+}
+
+fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let keys = Keys::of_command(&args.key, "circuit")?;
     let files = open(args)?;
     let host = address(&args.host)?;
@@ -95,6 +105,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         )
     })?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+    let session = stream.try_clone().map_err(lost)?;
     let (mut listener, mut speaker) = session::begin(stream, &keys, &args.peer).map_err(|error| {
         bad(host, error, "give the other host's public key with --peer, and allow ours there with --allow")
     })?;
@@ -106,13 +117,23 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let (work, speaker) = (Mutex::default(), Mutex::new(speaker));
     let mut sender = Sender { files, work, more: Condvar::new(), speaker, on_circuit: false };
     let (token, receive_buffer) = sender.learn(&mut listener)?;
+    let board = Board::default();
+    let mut begin = Some(|| sender_begins(process, host, &board, session));
+    if args.own.rate.is_some() {
+        if args.common.changes_user() {
+            let help = "set it up before, with `weir circuit up`";
+            return Err(Failure::bad_input("another user may not take the circuit down", help));
+        }
+        // From now on it is taken down, however the transfer ends.
+        begin.take().map_or(Ok(()), |begin| begin())?;
+    }
     let own = Own::begin(&args.own, host.ip(), args.streams, args.cc.is_none())?;
     let plan = circuit_to(host).and_then(|(_, up)| up.plan().ok());
     sender.on_circuit = plan.is_some();
     if let Some((plan, receive_buffer)) = plan.as_ref().zip(receive_buffer)
         && plan.tcp_rmem[2] > receive_buffer
     {
-        say(&format!(
+        log::info(&format!(
             "note: the receiver's buffers of {} are smaller than the {} that the window needs: run its `serve` as root, with a larger \
              --receive-buffer, or raise net.ipv4.tcp_rmem there",
             Bytes::new(receive_buffer),
@@ -121,10 +142,29 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     }
     let streams: Result<Vec<TcpStream>, Failure> =
         (0..args.streams).map(|_| connect(host, args, token, plan.as_ref())).collect();
-    let sent = streams.and_then(|streams| sender.transfer(args, host, &mut listener, &streams));
+    let begun = begin.take().map_or(Ok(()), |begin| begin());
+    let sent = begun
+        .and(streams)
+        .and_then(|streams| sender.transfer(args, host, &mut listener, &streams, &board))
+        .map_err(|failure| if process.stops() { Failure::interrupted(INTERRUPTED) } else { failure });
     // However the transfer has ended, the host is left as it was.
     let ended = own.map_or(Ok(()), Own::end);
     sent.and(ended)
+}
+
+/// Begins: the status is what the board says, and the session with the receiver ends when the command is to stop.
+fn sender_begins(
+    process: &Process,
+    host: SocketAddr,
+    board: &Board,
+    session: TcpStream,
+) -> Result<(), Failure> {
+    process.name(&format!("{host}-{}", std::process::id()))?;
+    let status = Status::of_transfer(&host.to_string(), [("sent_bytes", 0), ("received_bytes", 0)]);
+    board.change(|shown| *shown = status);
+    process.on_stop(move || drop(session.shutdown(std::net::Shutdown::Both)));
+    let shown = board.clone();
+    process.begin(move || shown.read())
 }
 
 /// Opens the files, or the source of bytes from memory.
@@ -215,6 +255,7 @@ impl Sender {
         host: SocketAddr,
         listener: &mut Listener,
         streams: &[TcpStream],
+        board: &Board,
     ) -> Result<(), Failure> {
         // The receiver says each second how much it has.
         listener.wait(Some(PATIENCE)).map_err(lost)?;
@@ -232,7 +273,7 @@ impl Sender {
                 })
             };
             let carrying: Vec<_> = streams.iter().map(carry).collect();
-            let listened = self.listen(listener, &mut report);
+            let listened = self.listen(listener, &mut report, board);
             self.stop();
             if listened.is_err() {
                 streams.iter().for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
@@ -253,11 +294,19 @@ impl Sender {
     }
 
     /// Follows the receiver's messages until all files are stored. Returns the files' digests.
-    fn listen(&self, listener: &mut Listener, report: &mut Report) -> Result<Vec<Digest>, Failure> {
+    fn listen(
+        &self,
+        listener: &mut Listener,
+        report: &mut Report,
+        board: &Board,
+    ) -> Result<Vec<Digest>, Failure> {
         let mut stored: BTreeMap<u32, Digest> = BTreeMap::new();
         while stored.len() < self.files.len() {
             match listener.next().map_err(lost)? {
-                Some(Message::Progress { bytes, after_ns }) => report.second(bytes, after_ns)?,
+                Some(Message::Progress { bytes, after_ns }) => {
+                    board.change(|status| status.count("received_bytes", bytes));
+                    report.second(bytes, after_ns)?;
+                }
                 Some(Message::Stored { file, digest }) => drop(stored.insert(file, digest)),
                 Some(Message::Again { file, block }) => {
                     let mut work = guard(&self.work);

@@ -7,8 +7,11 @@ use super::args::ServeArgs;
 use super::probe::{self, PROBE};
 use super::session::{self, BLOCKS, Listener, SESSION, Speaker};
 use crate::failure::Failure;
-use crate::output::{print, say};
-use crate::transfer::{Folder, Keys, Left, MOST_FILES, PublicKey, guard, random};
+use crate::frame::status::{Part, Status};
+use crate::frame::{Common, Daemon, Process, log};
+use crate::output::print;
+use crate::transfer::{Folder, Keys, Left, MOST_FILES, PublicKey, STOPPED, UNKNOWN, guard, random};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,6 +40,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 const MOST_IN_MEMORY: u64 = 16 << 40;
 /// How many blocks of each connection wait to be verified and written: 32 MiB, a quarter of a second at 1 Gbit/s.
 const BEHIND: usize = 8;
+/// Interval between checks whether it is to stop.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How long sessions may take to end when it is to stop.
+const ENDING: Duration = Duration::from_secs(1);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 /// Length of the token at the beginning of a connection with blocks.
@@ -49,13 +56,17 @@ struct Server {
     /// The largest receive buffer of connections.
     receive_buffer: u64,
     keys: Keys,
-    allowed: Vec<PublicKey>,
+    allowed: Mutex<Vec<PublicKey>>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
     connections: AtomicUsize,
+    /// Whole files and bytes of the sessions that are over.
+    whole: AtomicU64,
+    received: AtomicU64,
 }
 
 /// A session and the files received in it.
 struct Session {
+    peer: PublicKey,
     files: Vec<Incoming>,
     began: Instant,
     received: AtomicU64,
@@ -77,11 +88,20 @@ struct Incoming {
     stored: AtomicBool,
 }
 
-/// Runs `weir circuit serve`.
-///
-/// # Errors
-/// Why it failed.
-pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
+impl Daemon for ServeArgs {
+    const COMMAND: &'static str = "circuit serve";
+    const KIND: &'static str = "receiver over circuits";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        serve(self, process)
+    }
+}
+
+fn serve(args: &ServeArgs, process: &Process) -> Result<(), Failure> {
     let bad = |what: &str, error: io::Error, help: &str| Failure::bad_input(format!("{what}: {error}"), help);
     let keys = Keys::of_command(&args.key, "circuit")?;
     let folder = Folder::open(&args.into, args.quota.map(|quota| quota.get())).map_err(|error| {
@@ -91,21 +111,42 @@ pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
         bad(&format!("cannot listen on {}", args.listen), error, "--listen ADDRESS:PORT names another")
     })?;
     let at = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
-    print(&format!("listening on {at}, key {}\n", keys.public))?;
-    let (sessions, connections) = (Mutex::default(), AtomicUsize::new(0));
-    let (memory, allowed) = (args.memory, args.allow.clone());
-    let server = Arc::new(Server { folder, memory, receive_buffer, keys, allowed, sessions, connections });
-    for stream in listener.incoming() {
-        let Ok(stream) = stream else { continue };
+    process.name(&at.to_string())?;
+    let public = keys.public;
+    let server = Arc::new(Server {
+        folder,
+        memory: args.memory,
+        receive_buffer,
+        keys,
+        allowed: Mutex::new(args.allow.clone()),
+        sessions: Mutex::default(),
+        connections: AtomicUsize::new(0),
+        whole: AtomicU64::new(0),
+        received: AtomicU64::new(0),
+    });
+    let here = server.clone();
+    process.on_hang_up(move |args: ServeArgs| {
+        here.configure(args);
+        Ok(())
+    });
+    let here = server.clone();
+    process.begin(move || here.status(&at.to_string()))?;
+    print(&format!("listening on {at}, key {public}\n"))?;
+    while !process.stops() {
+        let mut ready = [PollFd::new(&listener, PollFlags::IN)];
+        if !matches!(rustix::event::poll(&mut ready, Some(&LOOK)), Ok(1..)) {
+            continue;
+        }
+        let Ok((stream, from)) = listener.accept() else { continue };
         if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
             server.connections.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
         let here = server.clone();
         let work = move || {
-            let from = stream.peer_addr().map_or_else(|_| "somebody".to_owned(), |from| from.to_string());
+            log::debug(&format!("{from} has connected"));
             if let Err(error) = here.connection(stream) {
-                say(&format!("weir: {from}: {error}"));
+                log::error(&format!("weir: {from}: {error}"));
             }
             here.connections.fetch_sub(1, Ordering::Relaxed);
         };
@@ -113,6 +154,7 @@ pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
             server.connections.fetch_sub(1, Ordering::Relaxed);
         }
     }
+    server.stop();
     Ok(())
 }
 
@@ -133,10 +175,47 @@ fn listen(at: SocketAddr, receive_buffer: Bytes) -> io::Result<(TcpListener, u64
     };
     rustix::net::bind(&socket, &at)?;
     rustix::net::listen(&socket, BACKLOG)?;
+    // A connection that is gone before it is accepted keeps nobody waiting.
+    rustix::io::ioctl_fionbio(&socket, true)?;
     Ok((TcpListener::from(socket), size))
 }
 
 impl Server {
+    /// Applies what the configuration says now, and ends the sessions of keys that it no longer allows.
+    fn configure(&self, args: ServeArgs) {
+        self.folder.set_quota(args.quota.map(|quota| quota.get()));
+        let sessions = guard(&self.sessions);
+        for session in sessions.values().filter(|session| !args.allow.contains(&session.peer)) {
+            let _ = session.answer(Message::Refuse { reason: UNKNOWN.to_owned() });
+        }
+        *guard(&self.allowed) = args.allow;
+    }
+
+    /// Ends all sessions, and waits a while for that.
+    fn stop(&self) {
+        for session in guard(&self.sessions).values() {
+            let _ = session.answer(Message::Refuse { reason: STOPPED.to_owned() });
+        }
+        let until = Instant::now() + ENDING;
+        while self.connections.load(Ordering::Relaxed) > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn status(&self, at: &str) -> Status {
+        let sessions = guard(&self.sessions);
+        let (mut whole, mut received) =
+            (self.whole.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed));
+        let parts = sessions.values().map(|session| {
+            let here = session.received.load(Ordering::Relaxed);
+            received += here;
+            whole += session.files.iter().filter(|file| file.stored.load(Ordering::Relaxed)).count() as u64;
+            Part::session(&session.peer.to_string(), here)
+        });
+        let parts = parts.collect();
+        Status { parts, ..Status::of_transfer(at, [("whole_files", whole), ("received_bytes", received)]) }
+    }
+
     fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(SILENCE))?;
@@ -148,7 +227,8 @@ impl Server {
         stream.read_exact(&mut begins)?;
         match begins {
             SESSION => {
-                let (listener, speaker, peer) = session::take(stream, &self.keys, &self.allowed)?;
+                let (listener, speaker, peer) =
+                    session::take(stream, &self.keys, &guard(&self.allowed).clone())?;
                 self.session(listener, speaker, &peer)
             }
             BLOCKS => self.blocks(stream),
@@ -211,7 +291,7 @@ impl Server {
         let (answers, to_say) = mpsc::channel();
         let (answers, received) = (Mutex::new(Some(answers)), AtomicU64::new(0));
         let (began, ended) = (Instant::now(), AtomicBool::new(false));
-        let session = Arc::new(Session { files, began, received, answers, ended });
+        let session = Arc::new(Session { peer: *peer, files, began, received, answers, ended });
         let token = Digest::of(&random::<32>()?);
         guard(&self.sessions).insert(token.to_string(), session.clone());
         let counting = session.clone();
@@ -229,7 +309,9 @@ impl Server {
         missing.iter().for_each(|file| self.give_up(file));
         let stored = stored.len();
         let bytes = session.received.load(Ordering::Relaxed);
-        say(&format!(
+        self.whole.fetch_add(stored as u64, Ordering::Relaxed);
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+        log::info(&format!(
             "{stored} of {} files are complete, {bytes} bytes were received from {peer}",
             session.files.len()
         ));

@@ -3,9 +3,8 @@
 
 use super::{Input, RecvArgs, SendArgs, Who};
 use crate::failure::Failure;
-use crate::output::say;
+use crate::frame::{Process, log};
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Span};
 use weir_coord::cell::{Cell, Family};
@@ -43,7 +42,7 @@ pub(super) fn send(
     identity: &Identity,
     size: Bytes,
     input: &mut Input,
-    stop: &AtomicBool,
+    process: &Process,
 ) -> Result<(), Failure> {
     let most = Bytes::new(args.who.mtu.get() - HEADERS);
     if size == Bytes::ZERO || size > most {
@@ -51,6 +50,7 @@ pub(super) fn send(
         return Err(Failure::bad_input(message, format!("write from 1 B to {most}, or a larger --mtu")));
     }
     let mut socket = socket(&args.who, Some(args.to), identity)?;
+    args.who.begin(process)?;
     let lost = |error: std::io::Error| Failure::failed(error.to_string());
     let rate = args.rate;
     let (mut bytes, mut count, began) = (vec![0; size.get() as usize], 0u64, Instant::now());
@@ -62,7 +62,7 @@ pub(super) fn send(
         }
         // Reports are taken while the next datagram waits for its time.
         while let Some(left) = Duration::from_nanos(due.as_nanos()).checked_sub(began.elapsed()) {
-            if stop.load(Ordering::Relaxed) {
+            if process.stops() {
                 return Err(Failure::interrupted("interrupted"));
             }
             socket.receive(Some(left.min(LOOK))).map_err(lost)?;
@@ -77,7 +77,11 @@ pub(super) fn send(
     }
     socket.ask().map_err(lost)?;
     socket.receive(Some(BETWEEN_ENDS)).map_err(lost)?;
-    say(&format!("sent {count} datagrams in {:.3} s; {}", began.elapsed().as_secs_f64(), path(&socket)));
+    log::info(&format!(
+        "sent {count} datagrams in {:.3} s; {}",
+        began.elapsed().as_secs_f64(),
+        path(&socket)
+    ));
     Ok(())
 }
 
@@ -98,13 +102,14 @@ pub(super) fn recv(
     args: &RecvArgs,
     identity: &Identity,
     output: &mut dyn Write,
-    stop: &AtomicBool,
+    process: &Process,
 ) -> Result<(), Failure> {
     let mut socket = socket(&args.who, None, identity)?;
+    args.who.begin(process)?;
     let lost = |error: std::io::Error| Failure::failed(error.to_string());
     let (mut count, mut bytes, mut answered) = (0u64, 0u64, None::<Instant>);
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if process.stops() {
             return Err(Failure::interrupted("interrupted"));
         }
         let Some(payload) = socket.receive(Some(LOOK)).map_err(lost)? else { continue };
@@ -119,7 +124,7 @@ pub(super) fn recv(
         }
     }
     output.flush().map_err(lost)?;
-    say(&format!("received {count} datagrams, {bytes} bytes; {}", path(&socket)));
+    log::info(&format!("received {count} datagrams, {bytes} bytes; {}", path(&socket)));
     Ok(())
 }
 

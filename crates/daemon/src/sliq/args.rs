@@ -1,5 +1,6 @@
 //! The arguments of `weir sliq serve`, `send` and `perf`.
 
+use crate::frame::Common;
 use crate::transfer::PublicKey;
 use clap::{ArgGroup, Args};
 use std::net::SocketAddr;
@@ -38,7 +39,7 @@ pub struct ServeArgs {
     /// Count the bytes and messages of `weir sliq perf`, and keep none
     #[arg(long)]
     pub(crate) perf: bool,
-    /// Most bytes that the folder may hold, for example 2TB
+    /// Most bytes that the folder may hold, for example 2000GB
     #[arg(long, value_name = "BYTES", requires = "into")]
     pub(crate) quota: Option<Bytes>,
     /// Where to listen
@@ -48,6 +49,8 @@ pub struct ServeArgs {
     pub(crate) path: PathArgs,
     #[command(flatten)]
     pub(crate) member: MemberArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// The connection's application in the Coordination Protocol, and its flow there.
@@ -150,6 +153,8 @@ pub struct SendArgs {
     /// Print a JSON document each second, and one at the end
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// The arguments of `perf`.
@@ -198,4 +203,6 @@ pub struct PerfArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }

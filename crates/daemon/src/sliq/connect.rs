@@ -3,6 +3,8 @@
 use super::args::{ConnectArgs, PathArgs, ServeArgs};
 use super::member::Member;
 use crate::failure::Failure;
+use crate::frame::Process;
+use crate::frame::status::{Board, Status};
 use crate::transfer::{Keys, PublicKey, address, random};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -102,6 +104,19 @@ impl<'a> Remote<'a> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
         Ok((Remote { args, keys, controllers, member, at, clock: Now::default(), stamp }, port))
+    }
+
+    /// Begins: the socket is bound. The status is what the board says.
+    ///
+    /// # Errors
+    /// As [`Process::begin`].
+    pub(super) fn begin(&self, process: &Process, board: &Board) -> Result<(), Failure> {
+        let at = self.at.to_string();
+        process.name(&format!("{at}-{}", std::process::id()))?;
+        let status = Status::of_transfer(&at, [("sent_bytes", 0), ("received_bytes", 0)]);
+        board.change(|shown| *shown = status);
+        let shown = board.clone();
+        process.begin(move || shown.read())
     }
 
     /// Adds a connection whose stream for frames has these parameters. Returns its number.

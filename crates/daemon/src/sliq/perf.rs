@@ -6,6 +6,8 @@ use super::connect::{Remote, failed};
 use super::frames::{Ask, Counted, Frame, Receipt, STREAM, Talk};
 use super::received::{peak_memory, process_time};
 use crate::failure::Failure;
+use crate::frame::status::Board;
+use crate::frame::{Common, Daemon, Process};
 use crate::output::{print, print_json};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,13 +31,24 @@ const STAMP: usize = 8;
 /// Priority of bulk data.
 const BULK_PRIORITY: u8 = 3;
 
-/// Runs `weir sliq perf`.
-///
-/// # Errors
-/// Why it failed.
-pub fn perf(args: &PerfArgs) -> Result<(), Failure> {
+impl Daemon for PerfArgs {
+    const COMMAND: &'static str = "sliq perf";
+    const KIND: &'static str = "measurement over SLIQ";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        perf(self, process)
+    }
+}
+
+fn perf(args: &PerfArgs, process: &Process) -> Result<(), Failure> {
     check(args)?;
     let (mut remote, mut port) = Remote::new(&args.host, &args.connect)?;
+    let board = Board::default();
+    remote.begin(process, &board)?;
     let (mut host, clock) = (Host::new(None), remote.clock);
     let (cpu, begins) = (process_time(), clock.now());
     let queue = if args.connections > FEW { SMALL_QUEUE } else { QUEUE };
@@ -51,6 +64,8 @@ pub fn perf(args: &PerfArgs) -> Result<(), Failure> {
     }
     let mut measuring = Measuring {
         args,
+        process,
+        board,
         remote: &remote,
         lanes,
         zeros: vec![0; PIECE.max(args.message.get() as usize)],
@@ -218,6 +233,8 @@ impl Lane {
 /// A measurement.
 struct Measuring<'a> {
     args: &'a PerfArgs,
+    process: &'a Process,
+    board: Board,
     remote: &'a Remote<'a>,
     lanes: BTreeMap<usize, Lane>,
     zeros: Vec<u8>,
@@ -372,6 +389,12 @@ impl Application for Measuring<'_> {
     fn on_timer(&mut self, host: &mut Host, now: Time) {
         if now >= self.look {
             self.look = now + LOOK;
+            if self.process.stops() {
+                self.fail(Failure::interrupted("interrupted"), host);
+                return;
+            }
+            let written = self.lanes.values().map(|lane| lane.written).sum();
+            self.board.change(|status| status.count("sent_bytes", written));
             let mut silent = None;
             for number in self.lanes.keys() {
                 let Some(link) = host.link(*number).filter(|link| !link.is_over()) else { continue };

@@ -134,6 +134,11 @@ impl Files {
         Ok(vec![Message::Stored { file: number, digest }])
     }
 
+    /// The number of files that are whole.
+    pub(super) fn whole(&self) -> usize {
+        self.files.iter().filter(|file| file.stored).count()
+    }
+
     /// Whether a file of this name is being received.
     pub(super) fn is_receiving(&self, name: &str) -> bool {
         self.files.iter().any(|file| file.name == name && !file.stored)

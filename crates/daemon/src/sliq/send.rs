@@ -4,8 +4,10 @@ use super::args::SendArgs;
 use super::connect::{Remote, failed};
 use super::frames::{Ask, Frame, Talk};
 use crate::failure::Failure;
-use crate::output::{print, say, write};
-use crate::transfer::{MOST_FILES, Outgoing, open};
+use crate::frame::status::Board;
+use crate::frame::{Common, Daemon, Process, log};
+use crate::output::{print, write};
+use crate::transfer::{INTERRUPTED, MOST_FILES, Outgoing, open};
 use rustix::event::PollFlags;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -27,11 +29,20 @@ const LOOK: Span = Span::from_millis(100);
 /// Time without a report of an aggregation point after which the user is told.
 const UNREPORTED: Span = Span::from_secs(3);
 
-/// Runs `weir sliq send`.
-///
-/// # Errors
-/// Why it failed.
-pub fn send(args: &SendArgs) -> Result<(), Failure> {
+impl Daemon for SendArgs {
+    const COMMAND: &'static str = "sliq send";
+    const KIND: &'static str = "sender over SLIQ";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        send(self, process)
+    }
+}
+
+fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let is_input = args.files.iter().any(|file| file.as_os_str() == "-");
     if is_input && args.files.len() > 1 {
         let help = "send the files by another command";
@@ -43,6 +54,8 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     }
     let files = if is_input { vec![] } else { open(&args.files)? };
     let (mut remote, mut port) = Remote::new(&args.host, &args.connect)?;
+    let board = Board::default();
+    remote.begin(process, &board)?;
     let (mut host, mut talk, clock) = (Host::new(None), Talk::default(), remote.clock);
     let source = if is_input { Source::input(&mut talk) } else { Source::files(files, &mut talk) };
     let source = source.map_err(|error| failed(&error))?;
@@ -53,6 +66,8 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         talk,
         source,
         json: args.json,
+        process,
+        board,
         began: None,
         ended: None,
         told: (0, Time::ZERO),
@@ -175,6 +190,8 @@ struct Sending<'a> {
     talk: Talk,
     source: Source,
     json: bool,
+    process: &'a Process,
+    board: Board,
     /// When the connection opened.
     began: Option<Time>,
     /// How it ended.
@@ -236,7 +253,7 @@ impl Sending<'_> {
             });
         }
         if flowshare == Some(0.0) {
-            say(&format!(
+            log::info(&format!(
                 "note: no aggregation point has reported a rate for {UNREPORTED}, and without reports the rate is halved every four \
                  round trips; check that --at is within `local` and `local_ports` of the application (`weir ap show`)"
             ));
@@ -255,6 +272,7 @@ impl Sending<'_> {
     /// Prints the number of bytes that the receiver reports, and the goodput since its last report.
     fn second(&mut self, bytes: u64, now: Time) -> Result<(), Failure> {
         let (before, at) = std::mem::replace(&mut self.told, (bytes, now));
+        self.board.change(|status| status.count("received_bytes", bytes));
         let rate = rate(bytes.saturating_sub(before), now.since(at));
         let second = now.since(self.began.unwrap_or(now)).as_secs_f64();
         if self.json {
@@ -323,6 +341,10 @@ impl Application for Sending<'_> {
     }
     fn on_timer(&mut self, host: &mut Host, now: Time) {
         self.look = now + LOOK;
+        if self.process.stops() {
+            self.end(Err(Failure::interrupted(INTERRUPTED)), host);
+            return;
+        }
         let silent = host.link(self.number).is_some_and(|link| self.remote.is_silent(link, now));
         if silent {
             self.end(Err(self.remote.lost(self.began.is_some())), host);

@@ -5,15 +5,18 @@ use super::connect::{failed, listen};
 use super::frames::{Ask, Frame, STREAM, Talk};
 use super::received::{Counting, Files, Output, stamp};
 use crate::failure::Failure;
+use crate::frame::status::{Board, Part, Status};
+use crate::frame::{Common, Daemon, Process, log};
 use crate::output::{print, say};
-use crate::transfer::{Folder, PublicKey};
+use crate::transfer::{Folder, PublicKey, STOPPED, UNKNOWN, guard};
 use rustix::event::PollFlags;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex};
 use weir_base::{Span, Time};
 use weir_circuit::transfer::Message;
-use weir_live::sliq::{Application, Now, drive};
+use weir_live::sliq::{self, Application, drive};
 use weir_transport::Endpoint;
 use weir_transport::sliq::host::Host;
 use weir_transport::sliq::link::Link;
@@ -22,12 +25,23 @@ use weir_transport::sliq::link::Link;
 const SILENCE: Span = Span::from_secs(60);
 /// Time between two reports to senders of the bytes received.
 const PERIOD: Span = Span::from_secs(1);
+/// Time between two checks whether it is to stop.
+const LOOK: Span = Span::from_millis(100);
 
-/// Runs `weir sliq serve`.
-///
-/// # Errors
-/// Why it failed.
-pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
+impl Daemon for ServeArgs {
+    const COMMAND: &'static str = "sliq serve";
+    const KIND: &'static str = "receiver over SLIQ";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        serve(self, process)
+    }
+}
+
+fn serve(args: &ServeArgs, process: &Process) -> Result<(), Failure> {
     let what = match &args.into {
         Some(path) => {
             let folder = Folder::open(path, args.quota.map(|quota| quota.get())).map_err(|error| {
@@ -40,16 +54,37 @@ pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
         None => Receives::Perf,
     };
     let (mut port, mut host, public) = listen(args)?;
+    let at = port.address().to_string();
+    process.name(&at)?;
+    let (board, now) = (Board::default(), Arc::new(Mutex::new(None)));
+    let to_serve = now.clone();
+    process.on_hang_up(move |args: ServeArgs| {
+        *guard(&to_serve) = Some((args.allow, args.quota.map(|quota| quota.get())));
+        Ok(())
+    });
+    let shown = board.clone();
+    process.begin(move || shown.read())?;
     let key = public.map_or_else(|| "plain".to_owned(), |key| format!("key {key}"));
     // With --stdout, standard output is for the stream.
-    let line = format!("listening on {}, {key}", port.address());
+    let line = format!("listening on {at}, {key}");
     if args.stdout {
         say(&line)
     } else {
         print(&format!("{line}\n"))?
     }
-    let mut serving = Serving { what, sessions: BTreeMap::new(), next: Time::ZERO, done: None };
-    drive(&mut port, &mut host, &mut serving, Now::default()).map_err(|error| failed(&error))?;
+    let mut serving = Serving {
+        what,
+        sessions: BTreeMap::new(),
+        next: Time::ZERO,
+        look: Time::ZERO,
+        done: None,
+        process,
+        now,
+        at,
+        board,
+        totals: (0, 0),
+    };
+    drive(&mut port, &mut host, &mut serving, sliq::Now::default()).map_err(|error| failed(&error))?;
     serving.done.unwrap_or(Ok(()))
 }
 
@@ -76,13 +111,25 @@ enum Asked {
     Perf(Box<Counting>),
 }
 
-struct Serving {
+/// The keys and the quota as the configuration says them now.
+type Now = Arc<Mutex<Option<(Vec<PublicKey>, Option<u64>)>>>;
+
+struct Serving<'a> {
     what: Receives,
     sessions: BTreeMap<usize, Session>,
     /// When senders get their next report.
     next: Time,
+    /// When it next looks whether it is to stop.
+    look: Time,
     /// The command's result; `None` while it runs.
     done: Option<Result<(), Failure>>,
+    process: &'a Process,
+    now: Now,
+    /// Where it listens.
+    at: String,
+    board: Board,
+    /// Whole files and bytes of the sessions that are over.
+    totals: (u64, u64),
 }
 
 impl Session {
@@ -147,7 +194,8 @@ impl Session {
     /// Refuses the session, and tells the sender why.
     fn refuse(&mut self, error: &io::Error, number: usize, host: &mut Host, now: Time) {
         self.refused = true;
-        say(&format!("weir: {}: {error}", self.from));
+        host.look_at(number);
+        log::error(&format!("weir: {}: {error}", self.from));
         let told = self.talk.say(&Message::Refuse { reason: error.to_string() });
         if let (Ok(()), Some(link)) = (told, host.link(number)) {
             self.talk.write(link, now);
@@ -199,7 +247,7 @@ impl Receives {
     }
 }
 
-impl Serving {
+impl Serving<'_> {
     /// Continues a session, or refuses it if that fails.
     fn go_on(&mut self, number: usize, host: &mut Host, now: Time) {
         let from = || {
@@ -207,7 +255,10 @@ impl Serving {
             key.or_else(|| Some(host.peer(number)?.to_string())).unwrap_or_default()
         };
         let mut session = self.sessions.remove(&number).unwrap_or_else(|| Session {
-            from: from(),
+            from: {
+                log::debug(&format!("{} has connected", from()));
+                from()
+            },
             talk: Talk::default(),
             asked: Asked::Nothing,
             refused: false,
@@ -224,6 +275,46 @@ impl Serving {
             session.refuse(&error, number, host, now);
         }
         self.sessions.insert(number, session);
+    }
+
+    /// Ends all sessions if it is to stop, and those whose keys the configuration no longer allows.
+    fn obey(&mut self, host: &mut Host, now: Time) {
+        if self.process.stops() {
+            for (number, session) in &mut self.sessions {
+                session.refuse(&io::Error::other(STOPPED), *number, host, now);
+            }
+            self.done.get_or_insert(Ok(()));
+        }
+        let Some((allowed, quota)) = guard(&self.now).take() else { return };
+        host.allow(&allowed.iter().map(|key| key.0).collect::<Vec<_>>());
+        if let Receives::Files(folder) = &self.what {
+            folder.set_quota(quota);
+        }
+        for (number, session) in &mut self.sessions {
+            if host.key(*number).is_some_and(|key| !allowed.contains(&PublicKey(key))) {
+                session.refuse(&io::Error::other(UNKNOWN), *number, host, now);
+            }
+        }
+    }
+
+    /// Brings the status up to date.
+    fn show(&self) {
+        let (mut whole, mut bytes) = self.totals;
+        let mut parts = vec![];
+        for session in self.sessions.values() {
+            let received = match (&session.asked, &self.what) {
+                (Asked::Files(files), _) => {
+                    whole += files.whole() as u64;
+                    files.received()
+                }
+                (Asked::Output, Receives::Output(output)) => output.written(),
+                _ => 0,
+            };
+            bytes += received;
+            parts.push(Part::session(&session.from, received));
+        }
+        let status = Status::of_transfer(&self.at, [("whole_files", whole), ("received_bytes", bytes)]);
+        self.board.change(|shown| *shown = Status { parts, ..status });
     }
 
     /// Tells senders how much was received, and ends connections whose peers have been silent for too long.
@@ -246,7 +337,7 @@ impl Serving {
     }
 }
 
-impl Application for Serving {
+impl Application for Serving<'_> {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
         // A peer proves its identity with its first sealed packet.
         if host.link(number).is_some_and(|link| link.is_open()) {
@@ -259,7 +350,8 @@ impl Application for Serving {
         match (session.asked, &mut self.what) {
             (Asked::Files(files), Receives::Files(folder)) => {
                 let (whole, all) = files.end(folder);
-                say(&match all {
+                self.totals = (self.totals.0 + whole as u64, self.totals.1 + files.received());
+                log::info(&match all {
                     0 => format!("no file was received from {}", session.from),
                     _ => format!(
                         "{whole} of {all} files are whole, {} bytes were received from {}",
@@ -284,13 +376,18 @@ impl Application for Serving {
         let left = self.sessions.values().any(
             |session| matches!(&session.asked, Asked::Files(files) if files.looks() && !session.refused),
         );
-        if left { Time::ZERO } else { self.next }
+        if left { Time::ZERO } else { self.next.min(self.look) }
     }
 
     fn on_timer(&mut self, host: &mut Host, now: Time) {
+        if now >= self.look {
+            self.look = now + LOOK;
+            self.obey(host, now);
+        }
         if now >= self.next {
             self.next = now + PERIOD;
             self.tell_progress(host, now);
+            self.show();
         }
         // What earlier attempts have left is read block by block, so that other connections go on.
         let Receives::Files(folder) = &self.what else { return };

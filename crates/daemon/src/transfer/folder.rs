@@ -18,7 +18,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     descriptor: OwnedFd,
     /// Most bytes that it may hold.
-    quota: Option<u64>,
+    quota: Mutex<Option<u64>>,
     /// Lengths of the files that are being received, by name.
     promised: Mutex<BTreeMap<String, u64>>,
 }
@@ -31,7 +31,12 @@ impl Folder {
     pub(crate) fn open(path: &Path, quota: Option<u64>) -> io::Result<Folder> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Folder { path: path.to_owned(), descriptor, quota, promised: Mutex::default() })
+        Ok(Folder { path: path.to_owned(), descriptor, quota: Mutex::new(quota), promised: Mutex::default() })
+    }
+
+    /// Sets the most bytes that it may hold from now on; what is being received already goes on.
+    pub(crate) fn set_quota(&self, quota: Option<u64>) {
+        *guard(&self.quota) = quota;
     }
 
     /// Opens or makes the partial file of this name, locks it against other sessions, and reserves room for `bytes` bytes.
@@ -104,7 +109,7 @@ impl Folder {
             }
         }
         let needed = promised.values().sum::<u64>().saturating_add(bytes);
-        if let Some(quota) = self.quota {
+        if let Some(quota) = *guard(&self.quota) {
             let free = quota.saturating_sub(held).saturating_sub(needed - bytes);
             if bytes > free {
                 return Err(io::Error::other(format!(

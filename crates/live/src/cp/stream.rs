@@ -81,103 +81,13 @@ impl From<io::Error> for CpError {
     }
 }
 
-/// Sends all of `from`, and waits until the peer has acknowledged it. `quiet` is called once for each long silence of the peer, with
-/// the time since its last packet.
-///
-/// # Errors
-/// Why the stream ended early.
-pub fn send(
-    ends: &Ends,
-    parameters: &Parameters,
-    identity: &Identity,
-    from: &mut (impl Read + AsFd),
-    stop: &AtomicBool,
-    quiet: &mut dyn FnMut(Span),
-) -> Result<Summary, CpError> {
-    let mut driver = Driver::open(ends, parameters, identity)?;
-    let (mut chunk, mut waiting, mut ended) = (vec![0; CHUNK], 0..0, false);
-    let mut ready = true;
-    driver.endpoint.open(driver.clock.now());
-    loop {
-        driver.turn()?;
-        while driver.endpoint.is_open() && !ended {
-            if waiting.is_empty() {
-                if !std::mem::take(&mut ready) {
-                    break;
-                }
-                waiting = 0..from.read(&mut chunk)?;
-                if waiting.is_empty() {
-                    ended = true;
-                    driver.endpoint.close(None, driver.clock.now());
-                    break;
-                }
-            }
-            let message = Message { bytes: waiting.len() as u64, head: &chunk[waiting.clone()] };
-            let taken = driver.endpoint.write(Stream(0), message, driver.clock.now());
-            waiting.start += taken as usize;
-            driver.bytes += taken;
-            if taken == 0 {
-                break;
-            }
-        }
-        driver.flush()?;
-        if ended && driver.endpoint.all_acknowledged() {
-            return Ok(driver.summary(driver.clock.now()));
-        }
-        driver.check(stop)?;
-        if driver.is_newly_quiet() {
-            quiet(driver.silence());
-        }
-        let wanted = driver.endpoint.is_open() && !ended && waiting.is_empty();
-        ready |= driver.sleep(wanted.then(|| from.as_fd()))?;
-    }
-}
-
-/// Writes all that the peer sends to `to`, until the end of the stream.
-///
-/// # Errors
-/// Why the stream ended early.
-pub fn receive(
-    ends: &Ends,
-    parameters: &Parameters,
-    identity: &Identity,
-    to: &mut impl Write,
-    stop: &AtomicBool,
-) -> Result<Summary, CpError> {
-    let mut driver = Driver::open(ends, parameters, identity)?;
-    let mut finished: Option<Summary> = None;
-    loop {
-        driver.turn()?;
-        let (mut result, mut bytes) = (Ok(()), 0);
-        driver.endpoint.read(&mut |_, read| {
-            bytes += read.bytes;
-            if result.is_ok() {
-                result = to.write_all(read.head);
-            }
-        });
-        result?;
-        driver.bytes += bytes;
-        driver.flush()?;
-        if finished.is_none() && driver.endpoint.finished() {
-            to.flush()?;
-            finished = Some(driver.summary(driver.clock.now()));
-        }
-        match finished {
-            Some(summary) if driver.silence() >= LINGER => return Ok(summary),
-            Some(_) => {}
-            None => driver.check(stop)?,
-        }
-        driver.sleep(None)?;
-    }
-}
-
 /// Whether an aggregation point has sent a packet back to where it came from.
 fn is_reflected(packet: &[u8]) -> bool {
     Prefix::read(packet).is_ok_and(|prefix| prefix.flags.has(Flags::REFLECT))
 }
 
-/// One end and its socket.
-struct Driver {
+/// One end of a stream, and its socket.
+pub struct Driver {
     port: UdpPort,
     buffers: Buffers,
     peer: Option<SocketAddr>,
@@ -198,7 +108,11 @@ struct Driver {
 }
 
 impl Driver {
-    fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
+    /// Binds the socket of an end.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
         let port = UdpPort::bind(ends.at, false)?;
         port.let_fragment()?;
         let clock = Clock::starting_in(Span::ZERO);
@@ -217,6 +131,86 @@ impl Driver {
             bytes: 0,
             body: Body::Datagram(Datagram::default()),
         })
+    }
+
+    /// Sends all of `from`, and waits until the peer has acknowledged it. `quiet` is called once for each long silence of the peer, with
+    /// the time since its last packet.
+    ///
+    /// # Errors
+    /// Why the stream ended early.
+    pub fn send(
+        mut self,
+        from: &mut (impl Read + AsFd),
+        stop: &AtomicBool,
+        quiet: &mut dyn FnMut(Span),
+    ) -> Result<Summary, CpError> {
+        let (mut chunk, mut waiting, mut ended) = (vec![0; CHUNK], 0..0, false);
+        let mut ready = true;
+        self.endpoint.open(self.clock.now());
+        loop {
+            self.turn()?;
+            while self.endpoint.is_open() && !ended {
+                if waiting.is_empty() {
+                    if !std::mem::take(&mut ready) {
+                        break;
+                    }
+                    waiting = 0..from.read(&mut chunk)?;
+                    if waiting.is_empty() {
+                        ended = true;
+                        self.endpoint.close(None, self.clock.now());
+                        break;
+                    }
+                }
+                let message = Message { bytes: waiting.len() as u64, head: &chunk[waiting.clone()] };
+                let taken = self.endpoint.write(Stream(0), message, self.clock.now());
+                waiting.start += taken as usize;
+                self.bytes += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+            self.flush()?;
+            if ended && self.endpoint.all_acknowledged() {
+                return Ok(self.summary(self.clock.now()));
+            }
+            self.check(stop)?;
+            if self.is_newly_quiet() {
+                quiet(self.silence());
+            }
+            let wanted = self.endpoint.is_open() && !ended && waiting.is_empty();
+            ready |= self.sleep(wanted.then(|| from.as_fd()))?;
+        }
+    }
+
+    /// Writes all that the peer sends to `to`, until the end of the stream.
+    ///
+    /// # Errors
+    /// Why the stream ended early.
+    pub fn receive(mut self, to: &mut impl Write, stop: &AtomicBool) -> Result<Summary, CpError> {
+        let mut finished: Option<Summary> = None;
+        loop {
+            self.turn()?;
+            let (mut result, mut bytes) = (Ok(()), 0);
+            self.endpoint.read(&mut |_, read| {
+                bytes += read.bytes;
+                if result.is_ok() {
+                    result = to.write_all(read.head);
+                }
+            });
+            result?;
+            self.bytes += bytes;
+            self.flush()?;
+            if finished.is_none() && self.endpoint.finished() {
+                to.flush()?;
+                finished = Some(self.summary(self.clock.now()));
+            }
+            match finished {
+                Some(summary) if self.silence() >= LINGER => return Ok(summary),
+                Some(_) => {}
+                None => self.check(stop)?,
+            }
+            self.sleep(None)?;
+        }
     }
 
     /// Receives all packets that have arrived, and runs the timer if it is due.

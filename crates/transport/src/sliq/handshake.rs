@@ -244,6 +244,14 @@ impl Responder {
         }
     }
 
+    /// Answers the owners of these keys from now on, and no others.
+    pub fn allow(&mut self, allowed: &[[u8; KEY]]) {
+        self.allowed.retain(|key, _| allowed.contains(key));
+        for key in allowed {
+            self.allowed.entry(*key).or_default();
+        }
+    }
+
     /// Takes a packet that has arrived from this address. `loaded`: there are more requests than key exchanges are possible for.
     pub fn take(&mut self, packet: &[u8], from: &[u8], loaded: bool, now: Time) -> Answer {
         self.answer(packet, from, loaded, now).unwrap_or(Answer::Nothing)

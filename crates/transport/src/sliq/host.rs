@@ -144,6 +144,13 @@ impl Host {
         }
     }
 
+    /// Lets the owners of these keys, and no others, ask for connections from now on.
+    pub fn allow(&mut self, keys: &[[u8; KEY]]) {
+        if let Some(responder) = self.accepts.as_mut().and_then(|accepts| accepts.responder.as_mut()) {
+            responder.allow(keys);
+        }
+    }
+
     /// Takes over a connection to a peer and returns its number. `None` if this peer has one with the same connection number, or there are
     /// too many.
     pub fn add(

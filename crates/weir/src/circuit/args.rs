@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_base::{Bytes, Rate, Span};
 use weir_circuit::{Ip, Layer, Priority};
-use weir_daemon::circuit::{Asked, SendArgs, ServeArgs, StoreArgs};
+use weir_daemon::circuit::{self, Asked, StoreArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,10 +40,8 @@ pub(crate) enum CircuitAction {
     Watch(WatchArgs),
     /// Make a pair of keys by which hosts authenticate each other
     Keygen(KeygenArgs),
-    /// Receive files from hosts whose keys are allowed
-    Serve(ServeArgs),
-    /// Send files over a circuit
-    Send(SendArgs),
+    #[command(flatten)]
+    Daemon(circuit::Command),
     /// List the reservations, and which are up
     #[command(after_help = "Example:\n  weir circuit list --all --json")]
     List {

@@ -1,5 +1,6 @@
 //! Two hosts that know each other's key, and weir to send from the one to the other over loopback.
 
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,9 +27,30 @@ pub(crate) struct Serving {
     pub(crate) at: String,
 }
 
+impl Serving {
+    pub(crate) fn signal(&self, signal: Signal) {
+        send_signal(&self.process, signal);
+    }
+
+    /// Asks it to end. Returns its exit status.
+    pub(crate) fn stopped(&mut self) -> Option<i32> {
+        self.signal(Signal::TERM);
+        self.process.wait().unwrap().code()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+pub(crate) fn send_signal(process: &Child, signal: Signal) {
+    rustix::process::kill_process(Pid::from_child(process), signal).unwrap();
+}
+
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.process.kill().unwrap();
+        // It may have been stopped already.
+        let _ = self.process.kill();
         self.process.wait().unwrap();
     }
 }

@@ -8,6 +8,7 @@ mod circuit;
 mod circuit_send;
 mod circuit_up;
 mod cli;
+mod daemons;
 mod hostile;
 mod hosts;
 mod kernel;
