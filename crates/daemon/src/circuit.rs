@@ -1,6 +1,5 @@
 //! Circuits of this host: those that are up, and transfers over them. Reservations and plans are of `weir_circuit`.
 
-mod aligned;
 mod args;
 mod asked;
 mod entry;

@@ -2,6 +2,7 @@
 
 mod args;
 mod connect;
+mod files;
 mod frames;
 mod member;
 mod perf;

@@ -1,14 +1,23 @@
-//! The common parts of transfers between two hosts, over TCP (`weir circuit`) and over SLIQ (`weir sliq`): the keys by which
-//! hosts authenticate each other, the files that are sent, and the folder of received files.
+//! Transfers of files between two hosts, whatever carries them: the TCP connections of `weir circuit`, or SLIQ (`weir sliq`). A session
+//! is one [`Sending`] and one [`Receiving`], which hold what was offered, told, sent and stored; a carrier brings messages and blocks
+//! from one to the other. Beside them: the keys by which hosts authenticate each other, and the folder of received files.
 
+mod aligned;
 mod files;
 mod folder;
 mod keys;
+mod receive;
+mod send;
+mod source;
 
+pub(crate) use aligned::Aligned;
 pub use files::address;
-pub(crate) use files::{Left, Outgoing, open};
+pub(crate) use files::open;
 pub(crate) use folder::Folder;
 pub use keys::{Keys, PublicKey};
+pub(crate) use receive::{Carrier, Looked, Receiving};
+pub(crate) use send::{Heard, Outgoing, Sending, Sums, lost};
+pub(crate) use source::Source;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
 //! `weir circuit send`: files over a circuit, to a host that runs `weir circuit serve`.
 
+mod block;
 mod report;
-mod source;
 
 use super::args::SendArgs;
 use super::own::Own;
@@ -10,18 +10,17 @@ use super::session::{self, BLOCKS, Listener, Speaker};
 use crate::failure::Failure;
 use crate::frame::status::{Board, Status};
 use crate::frame::{Common, Daemon, Process, log};
-use crate::transfer::{self, INTERRUPTED, Keys, address, guard};
+use crate::transfer::{self, Heard, INTERRUPTED, Keys, Outgoing, Sending, Source, address, guard};
+use block::send_block;
 use report::{Report, circuit_to};
 use rustix::net::{AddressFamily, SocketType, sockopt};
-use source::Source;
-use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 use weir_base::{Bytes, Span};
 use weir_circuit::Plan;
-use weir_circuit::transfer::{BlockHeader, Digest, Message, blocks, length_of};
+use weir_circuit::transfer::{BlockHeader, Digest, Message};
 use weir_live::claim_processor;
 
 /// The congestion control of circuits, by its name in the kernel.
@@ -33,35 +32,9 @@ const AHEAD: usize = 8;
 /// A connection's send buffer holds the window's need and what the circuit carries in this time, for which this host may be
 /// busy with something else.
 const ABSENCE: Span = Span::from_millis(200);
-/// How often a block is retransmitted before the path is given up.
-const ATTEMPTS: u32 = 5;
-
-/// The bytes that are sent under a name: a file, or bytes from memory.
-struct Outgoing {
-    name: String,
-    bytes: u64,
-    source: Source,
-    /// Digests of the blocks that the receiver has already.
-    has: BTreeMap<u64, Digest>,
-}
-
-/// The blocks that are left to be sent.
-#[derive(Default)]
-struct Work {
-    file: usize,
-    block: u64,
-    again: VecDeque<(usize, u64)>,
-    /// How often each block was requested again.
-    asked: BTreeMap<(usize, u64), u32>,
-    /// Bytes that the receiver had already.
-    kept: u64,
-    ended: bool,
-}
 
 struct Sender {
-    files: Vec<Outgoing>,
-    work: Mutex<Work>,
-    more: Condvar,
+    files: Sending,
     speaker: Mutex<Speaker>,
     /// Whether a circuit that is up leads to the receiver.
     on_circuit: bool,
@@ -72,7 +45,7 @@ fn bad(what: impl std::fmt::Display, error: impl std::fmt::Display, help: &str) 
 }
 
 fn lost(error: io::Error) -> Failure {
-    Failure::failed(format!("the transfer failed: {error}; the same command resumes it"))
+    transfer::lost(&error)
 }
 
 impl Daemon for SendArgs {
@@ -109,13 +82,8 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let (mut listener, mut speaker) = session::begin(stream, &keys, &args.peer).map_err(|error| {
         bad(host, error, "give the other host's public key with --peer, and allow ours there with --allow")
     })?;
-    for file in &files {
-        let (name, bytes, memory) = (file.name.clone(), file.bytes, file.source.is_memory());
-        speaker.say(&Message::Offer { name, bytes, memory }).map_err(lost)?;
-    }
-    speaker.say(&Message::Begin { streams: args.streams }).map_err(lost)?;
-    let (work, speaker) = (Mutex::default(), Mutex::new(speaker));
-    let mut sender = Sender { files, work, more: Condvar::new(), speaker, on_circuit: false };
+    files.offers(args.streams).try_for_each(|message| speaker.say(&message)).map_err(lost)?;
+    let mut sender = Sender { files, speaker: Mutex::new(speaker), on_circuit: false };
     let (token, receive_buffer) = sender.learn(&mut listener)?;
     let board = Board::default();
     let mut begin = Some(|| sender_begins(process, host, &board, session));
@@ -168,18 +136,10 @@ fn sender_begins(
 }
 
 /// Opens the files, or the source of bytes from memory.
-fn open(args: &SendArgs) -> Result<Vec<Outgoing>, Failure> {
-    if let Some(bytes) = args.memory {
-        let (name, source) = ("memory".to_owned(), Source::Memory);
-        return Ok(vec![Outgoing { name, bytes: bytes.get(), source, has: BTreeMap::new() }]);
-    }
-    let of_file = |transfer::Outgoing { name, bytes, file, has }| Outgoing {
-        name,
-        bytes,
-        source: Source::File(file),
-        has,
-    };
-    Ok(transfer::open(&args.files)?.into_iter().map(of_file).collect())
+fn open(args: &SendArgs) -> Result<Sending, Failure> {
+    let Some(bytes) = args.memory else { return Ok(Sending::new(transfer::open(&args.files)?)) };
+    let (name, source) = ("memory".to_owned(), Source::Memory);
+    Ok(Sending::new(vec![Outgoing { name, bytes: bytes.get(), source }]))
 }
 
 /// Refuses a control that the kernel does not have, or that this user may not choose.
@@ -226,27 +186,25 @@ fn connect(
 impl Sender {
     /// Learns whether the files are accepted and which blocks the receiver has already. Returns the token, and the size of the
     /// receiver's buffers if it is given.
-    fn learn(&mut self, listener: &mut Listener) -> Result<(Digest, Option<u64>), Failure> {
+    fn learn(&self, listener: &mut Listener) -> Result<(Digest, Option<u64>), Failure> {
         let mut token = None;
         // Digests of large parts take a while.
         listener.wait(None).map_err(lost)?;
         loop {
-            match listener.next().map_err(lost)? {
-                Some(Message::Accept { token: given }) => token = Some(given),
-                Some(Message::Has { file, first, digests }) => {
-                    let Some(file) = self.files.get_mut(file as usize) else { continue };
-                    file.has.extend((first..).zip(digests));
-                }
-                Some(Message::Ready { receive_buffer }) => {
+            match self.hear(listener)? {
+                Heard::Token(given) => token = Some(given),
+                Heard::Ready(receive_buffer) => {
                     let given = token.map(|token| (token, receive_buffer));
                     return given.ok_or_else(|| lost(io::Error::other("the receiver sent no token")));
                 }
-                Some(Message::Refuse { reason }) => {
-                    return Err(Failure::failed(format!("refused: {reason}")));
-                }
-                _ => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
+                Heard::Noted | Heard::Progress(..) => {}
             }
         }
+    }
+
+    fn hear(&self, listener: &mut Listener) -> Result<Heard, Failure> {
+        let message = listener.next().map_err(lost)?;
+        self.files.hear(message.ok_or_else(|| lost(io::ErrorKind::UnexpectedEof.into()))?)
     }
 
     fn transfer(
@@ -259,7 +217,7 @@ impl Sender {
     ) -> Result<(), Failure> {
         // The receiver says each second how much it has.
         listener.wait(Some(PATIENCE)).map_err(lost)?;
-        let mut report = Report::new(self, args, host, streams);
+        let mut report = Report::new(self.files.total(), args, host, streams);
         std::thread::scope(|scope| {
             let carry = |stream: &TcpStream| {
                 let stream = stream.try_clone();
@@ -274,7 +232,7 @@ impl Sender {
             };
             let carrying: Vec<_> = streams.iter().map(carry).collect();
             let listened = self.listen(listener, &mut report, board);
-            self.stop();
+            self.files.stop();
             if listened.is_err() {
                 streams.iter().for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
             }
@@ -288,74 +246,20 @@ impl Sender {
                     .err()
                     .filter(|error| error.kind() == io::ErrorKind::InvalidData)
                     .map_or(failure, lost)),
-                Ok(digests) => report.end(self, &digests),
+                Ok(()) => report.end(&self.files.sums()),
             }
         })
     }
 
-    /// Follows the receiver's messages until all files are stored. Returns the files' digests.
-    fn listen(
-        &self,
-        listener: &mut Listener,
-        report: &mut Report,
-        board: &Board,
-    ) -> Result<Vec<Digest>, Failure> {
-        let mut stored: BTreeMap<u32, Digest> = BTreeMap::new();
-        while stored.len() < self.files.len() {
-            match listener.next().map_err(lost)? {
-                Some(Message::Progress { bytes, after_ns }) => {
-                    board.change(|status| status.count("received_bytes", bytes));
-                    report.second(bytes, after_ns)?;
-                }
-                Some(Message::Stored { file, digest }) => drop(stored.insert(file, digest)),
-                Some(Message::Again { file, block }) => {
-                    let mut work = guard(&self.work);
-                    let place = (file as usize, block);
-                    let asked = work.asked.entry(place).or_default();
-                    *asked += 1;
-                    if *asked > ATTEMPTS {
-                        let message = format!("a block was damaged {ATTEMPTS} times in transit");
-                        return Err(Failure::failed(message));
-                    }
-                    work.again.push_back(place);
-                    drop(work);
-                    self.more.notify_all();
-                }
-                Some(Message::Refuse { reason }) => {
-                    return Err(Failure::failed(format!("refused: {reason}")));
-                }
-                Some(_) => {
-                    return Err(lost(io::Error::other(
-                        "the other host sent a message that no receiver sends",
-                    )));
-                }
-                None => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
+    /// Follows the receiver's messages until all files are stored.
+    fn listen(&self, listener: &mut Listener, report: &mut Report, board: &Board) -> Result<(), Failure> {
+        while !self.files.is_done() {
+            if let Heard::Progress(bytes, after_ns) = self.hear(listener)? {
+                board.change(|status| status.count("received_bytes", bytes));
+                report.second(bytes, after_ns)?;
             }
         }
-        Ok(stored.into_values().collect())
-    }
-
-    /// The next block to send, and whether it is retransmitted. Waits for blocks that are requested again; `None` when the
-    /// transfer has ended.
-    fn next(&self) -> Option<(usize, u64, bool)> {
-        let mut work = guard(&self.work);
-        loop {
-            if work.ended {
-                return None;
-            }
-            if let Some((file, block)) = work.again.pop_front() {
-                return Some((file, block, true));
-            }
-            while self.files.get(work.file).is_some_and(|file| work.block >= blocks(file.bytes)) {
-                (work.file, work.block) = (work.file + 1, 0);
-            }
-            if work.file < self.files.len() {
-                let place = (work.file, work.block, false);
-                work.block += 1;
-                return Some(place);
-            }
-            work = self.more.wait(work).unwrap_or_else(PoisonError::into_inner);
-        }
+        Ok(())
     }
 
     /// Sends blocks over a connection for as long as there are any. While one is on its way the next are read and their digests computed.
@@ -370,13 +274,13 @@ impl Sender {
             let preparing = scope.spawn(move || self.prepare(&ready));
             let mut buffer = vec![];
             let sent = blocks.iter().try_for_each(|header: BlockHeader| {
-                let file = &self.files[header.file as usize];
-                file.source.send(&stream, header, &mut buffer).map_err(|error| changed(file, error))
+                let file = self.files.file(header.file).ok_or(io::ErrorKind::NotFound)?;
+                send_block(&file.source, &stream, header, &mut buffer).map_err(|error| file.changed(error))
             });
             // The preparing thread stops when its blocks are no longer taken.
             drop(blocks);
             if sent.is_err() {
-                self.stop();
+                self.files.stop();
             }
             let prepared = preparing.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             prepared.and(sent)
@@ -386,36 +290,13 @@ impl Sender {
     /// Reads blocks, sends their digests, and passes on the blocks that the receiver does not have.
     fn prepare(&self, ready: &mpsc::SyncSender<BlockHeader>) -> io::Result<()> {
         let mut buffer = vec![];
-        while let Some((number, block, again)) = self.next() {
-            let Some(file) = self.files.get(number) else { continue };
-            let Some(length) = length_of(file.bytes, block) else { continue };
-            if !again {
-                let payload = file.source.read(block, length, &mut buffer);
-                let digest = Digest::of(payload.map_err(|error| changed(file, error))?);
-                guard(&self.speaker).say(&Message::Digest { file: number as u32, block, digest })?;
-                if file.has.get(&block) == Some(&digest) {
-                    guard(&self.work).kept += u64::from(length);
-                    continue;
-                }
-            }
-            if ready.send(BlockHeader { file: number as u32, block, length }).is_err() {
+        while let Some(place) = self.files.wait() {
+            let say = |message: &Message| guard(&self.speaker).say(message);
+            let Some(header) = self.files.prepare(place, &mut buffer, say)? else { continue };
+            if ready.send(header).is_err() {
                 break;
             }
         }
         Ok(())
     }
-
-    /// Ends all waiting for blocks.
-    fn stop(&self) {
-        guard(&self.work).ended = true;
-        self.more.notify_all();
-    }
-}
-
-/// Turns the early end of a file into an error that says that the file changed.
-fn changed(file: &Outgoing, error: io::Error) -> io::Error {
-    if error.kind() != io::ErrorKind::UnexpectedEof {
-        return error;
-    }
-    io::Error::new(io::ErrorKind::InvalidData, format!("{} changed while it was sent: {error}", file.name))
 }

@@ -7,14 +7,13 @@ use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process, log};
 use crate::output::{print, write};
-use crate::transfer::{INTERRUPTED, MOST_FILES, Outgoing, open};
+use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open};
 use rustix::event::PollFlags;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Bytes, Rate, Span, Time};
-use weir_circuit::transfer::{BlockHeader, Digest, Message};
+use weir_circuit::transfer::{Digest, Message};
 use weir_live::sliq::{Application, drive};
 use weir_transport::Endpoint;
 use weir_transport::sliq::StreamParameters;
@@ -57,14 +56,15 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let board = Board::default();
     remote.begin(process, &board)?;
     let (mut host, mut talk, clock) = (Host::new(None), Talk::default(), remote.clock);
-    let source = if is_input { Source::input(&mut talk) } else { Source::files(files, &mut talk) };
-    let source = source.map_err(|error| failed(&error))?;
+    let data = if is_input { Ok(Data::input(&mut talk)) } else { Data::files(files, &mut talk) };
+    let data = data.map_err(|error| failed(&error))?;
     let number = remote.connect(&mut host, StreamParameters::default(), clock.now())?;
-    let mut sending = Sending {
+    let mut sending = Transfer {
         remote: &remote,
         number,
         talk,
-        source,
+        data,
+        buffer: vec![],
         json: args.json,
         process,
         board,
@@ -80,115 +80,78 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
 }
 
 /// The data to send.
-enum Source {
-    Files {
-        files: Vec<Outgoing>,
-        /// Whether the receiver has told which blocks it has; then blocks are sent, from `block` of `file` on.
-        ready: bool,
-        file: usize,
-        block: u64,
-        /// Bytes that the receiver had already.
-        kept: u64,
-        /// Digests of the files that are stored.
-        stored: BTreeMap<u32, Digest>,
-    },
-    Input {
-        stdin: io::Stdin,
-        bytes: u64,
-        digest: Digest,
-        ended: bool,
-    },
+enum Data {
+    Files(Sending),
+    Input { stdin: io::Stdin, bytes: u64, digest: Digest, ended: bool, stored: bool },
 }
 
-impl Source {
-    fn files(files: Vec<Outgoing>, talk: &mut Talk) -> io::Result<Source> {
+impl Data {
+    fn files(files: Vec<Outgoing>, talk: &mut Talk) -> io::Result<Data> {
         talk.ask(Ask::Files);
-        for file in &files {
-            talk.say(&Message::Offer { name: file.name.clone(), bytes: file.bytes, memory: false })?;
-        }
-        talk.say(&Message::Begin { streams: 1 })?;
-        Ok(Source::Files { files, ready: false, file: 0, block: 0, kept: 0, stored: BTreeMap::new() })
+        let files = Sending::new(files);
+        files.offers(1).try_for_each(|message| talk.say(&message))?;
+        Ok(Data::Files(files))
     }
 
-    fn input(talk: &mut Talk) -> io::Result<Source> {
+    fn input(talk: &mut Talk) -> Data {
         talk.ask(Ask::Input);
-        Ok(Source::Input { stdin: io::stdin(), bytes: 0, digest: Digest::of(&[]), ended: false })
+        Data::Input { stdin: io::stdin(), bytes: 0, digest: Digest::of(&[]), ended: false, stored: false }
     }
 
     /// Makes the next block ready to be written. Returns whether there was one.
-    fn next(&mut self, talk: &mut Talk) -> io::Result<bool> {
-        let Source::Files { files, ready: true, file: number, block, kept, .. } = self else {
-            return Ok(false);
-        };
-        while let Some(file) = files.get(*number) {
-            let Some(payload) = file.block(*block)? else {
-                (*number, *block) = (*number + 1, 0);
-                continue;
-            };
-            let (at, length, digest) = (*block, payload.len() as u32, Digest::of(&payload));
-            *block += 1;
-            let number = *number as u32;
-            talk.say(&Message::Digest { file: number, block: at, digest })?;
-            if file.has.get(&at) == Some(&digest) {
-                *kept += u64::from(length);
-            } else {
-                talk.block(BlockHeader { file: number, block: at, length }, &payload);
-            }
-            return Ok(true);
+    fn next(&self, talk: &mut Talk, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let Data::Files(files) = self else { return Ok(false) };
+        let Some(place) = files.next() else { return Ok(false) };
+        if let Some(header) = files.prepare(place, buffer, |message| talk.say(message))? {
+            talk.block(header, buffer);
         }
-        Ok(false)
+        Ok(true)
     }
 
-    /// Handles a message of the receiver. Returns the number of bytes that it has received, if the message tells it.
+    /// Handles a message of the receiver.
     ///
     /// # Errors
     /// The receiver refuses, or the message is not one that a receiver sends.
-    fn hear(&mut self, message: Message) -> Result<Option<u64>, Failure> {
+    fn hear(&mut self, message: Message) -> Result<Heard, Failure> {
         match (self, message) {
+            (Data::Files(files), message) => files.hear(message),
             (_, Message::Refuse { reason }) => Err(Failure::failed(format!("refused: {reason}"))),
-            (_, Message::Progress { bytes, .. }) => Ok(Some(bytes)),
-            (Source::Files { ready, .. }, Message::Ready { .. }) => {
-                *ready = true;
-                Ok(None)
-            }
-            (Source::Files { files, .. }, Message::Has { file, first, digests }) => {
-                if let Some(file) = files.get_mut(file as usize) {
-                    file.has.extend((first..).zip(digests));
-                }
-                Ok(None)
-            }
-            (Source::Files { stored, .. }, Message::Stored { file, digest }) => {
-                stored.insert(file, digest);
-                Ok(None)
-            }
-            (Source::Input { digest: own, ended: true, .. }, Message::Stored { digest, .. })
+            (_, Message::Progress { bytes, after_ns }) => Ok(Heard::Progress(bytes, after_ns)),
+            (Data::Input { digest: own, ended: true, stored, .. }, Message::Stored { digest, .. })
                 if *own == digest =>
             {
-                Ok(None)
+                *stored = true;
+                Ok(Heard::Noted)
             }
             _ => Err(Failure::failed("the other host says what a receiver has no reason to say")),
         }
     }
 
-    /// All bytes, the bytes that the receiver had already, and each file's name, bytes and digest.
-    fn sums(&self) -> (u64, u64, Vec<(String, u64, Digest)>) {
+    /// Whether the receiver has all of it.
+    fn is_done(&self) -> bool {
         match self {
-            Source::Files { files, kept, stored, .. } => {
-                let rows = files.iter().zip(stored.values());
-                let rows = rows.map(|(file, digest)| (file.name.clone(), file.bytes, *digest)).collect();
-                (files.iter().map(|file| file.bytes).sum(), *kept, rows)
+            Data::Files(files) => files.is_done(),
+            Data::Input { stored, .. } => *stored,
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        match self {
+            Data::Files(files) => files.sums(),
+            Data::Input { bytes, digest, .. } => {
+                Sums { total: *bytes, kept: 0, again: 0, files: vec![("-".to_owned(), *bytes, *digest)] }
             }
-            Source::Input { bytes, digest, .. } => (*bytes, 0, vec![("-".to_owned(), *bytes, *digest)]),
         }
     }
 }
 
 /// A transfer.
-struct Sending<'a> {
+struct Transfer<'a> {
     remote: &'a Remote<'a>,
     number: usize,
     talk: Talk,
-    source: Source,
+    data: Data,
+    buffer: Vec<u8>,
     json: bool,
     process: &'a Process,
     board: Board,
@@ -204,7 +167,7 @@ struct Sending<'a> {
     over: bool,
 }
 
-impl Sending<'_> {
+impl Transfer<'_> {
     /// Reads what has arrived, and sends as much as there is room for.
     fn go_on(&mut self, host: &mut Host, now: Time) -> Result<(), Failure> {
         let Some(link) = host.link(self.number) else { return Ok(()) };
@@ -216,22 +179,17 @@ impl Sending<'_> {
             let Frame::Message(message) = frame else {
                 return Err(Failure::failed("the other host says what a receiver has no reason to say"));
             };
-            let is_stored = matches!(message, Message::Stored { .. });
-            if let Some(bytes) = self.source.hear(message)? {
+            if let Heard::Progress(bytes, _) = self.data.hear(message)? {
                 self.second(bytes, now)?;
             }
-            let all = match &self.source {
-                Source::Files { files, stored, .. } => stored.len() == files.len(),
-                Source::Input { .. } => true,
-            };
-            if is_stored && all {
+            if self.data.is_done() {
                 self.report(now)?;
                 self.ended = Some(Ok(()));
                 return Ok(());
             }
         }
         while self.talk.waiting() < READY
-            && self.source.next(&mut self.talk).map_err(|error| failed(&error))?
+            && self.data.next(&mut self.talk, &mut self.buffer).map_err(|error| failed(&error))?
         {}
         if let Some(link) = host.link(self.number) {
             self.talk.write(link, now);
@@ -291,7 +249,7 @@ impl Sending<'_> {
     }
 
     fn report(&self, now: Time) -> Result<(), Failure> {
-        let (total, kept, files) = self.source.sums();
+        let Sums { total, kept, files, .. } = self.data.sums();
         let (sent, took) = (total.saturating_sub(kept), now.since(self.began.unwrap_or(now)));
         let rate = rate(sent, took);
         if self.json {
@@ -323,7 +281,7 @@ fn rate(bytes: u64, passed: Span) -> Rate {
     Rate::from_bytes_in(Bytes::new(bytes), passed.max(Span::from_nanos(1)))
 }
 
-impl Application for Sending<'_> {
+impl Application for Transfer<'_> {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
         if number != self.number || self.ended.is_some() {
             return;
@@ -353,8 +311,8 @@ impl Application for Sending<'_> {
         self.look_for_reports(host, now);
     }
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        match &self.source {
-            Source::Input { stdin, ended: false, .. }
+        match &self.data {
+            Data::Input { stdin, ended: false, .. }
                 if self.began.is_some() && self.talk.waiting() < READY =>
             {
                 Some((stdin.as_fd(), PollFlags::IN))
@@ -363,7 +321,7 @@ impl Application for Sending<'_> {
         }
     }
     fn on_ready(&mut self, host: &mut Host, _: Time) {
-        let Source::Input { stdin, bytes, digest, ended } = &mut self.source else { return };
+        let Data::Input { stdin, bytes, digest, ended, .. } = &mut self.data else { return };
         let mut piece = [0; PIECE];
         match rustix::io::read(&*stdin, &mut piece) {
             Ok(read) => {

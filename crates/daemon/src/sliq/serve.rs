@@ -2,8 +2,9 @@
 
 use super::args::ServeArgs;
 use super::connect::{failed, listen};
+use super::files::Files;
 use super::frames::{Ask, Frame, STREAM, Talk};
-use super::received::{Counting, Files, Output, stamp};
+use super::received::{Counting, Output, stamp};
 use crate::failure::Failure;
 use crate::frame::status::{Board, Part, Status};
 use crate::frame::{Common, Daemon, Process, log};
@@ -181,9 +182,9 @@ impl Session {
     fn yield_to(&mut self, from: &str, name: &str, folder: &Folder) {
         if let Asked::Files(files) = &mut self.asked
             && self.from == from
-            && files.is_receiving(name)
+            && files.session().is_receiving(name)
         {
-            files.end(folder);
+            files.session().end(folder);
             (self.asked, self.refused) = (Asked::Nothing, true);
             // The message fits a frame; a sender that is still there receives it.
             let reason = format!("{name:?} is sent again by a later command");
@@ -304,8 +305,8 @@ impl Serving<'_> {
         for session in self.sessions.values() {
             let received = match (&session.asked, &self.what) {
                 (Asked::Files(files), _) => {
-                    whole += files.whole() as u64;
-                    files.received()
+                    whole += files.session().whole().0 as u64;
+                    files.session().received()
                 }
                 (Asked::Output, Receives::Output(output)) => output.written(),
                 _ => 0,
@@ -326,7 +327,7 @@ impl Serving<'_> {
                 continue;
             }
             let bytes = match (&session.asked, &self.what) {
-                (Asked::Files(files), _) => files.received(),
+                (Asked::Files(files), _) => files.session().received(),
                 (Asked::Output, Receives::Output(output)) => output.written(),
                 _ => continue,
             };
@@ -349,7 +350,9 @@ impl Application for Serving<'_> {
         let Some(session) = self.sessions.remove(&number) else { return };
         match (session.asked, &mut self.what) {
             (Asked::Files(files), Receives::Files(folder)) => {
-                let (whole, all) = files.end(folder);
+                let files = files.session();
+                files.end(folder);
+                let (whole, all) = files.whole();
                 self.totals = (self.totals.0 + whole as u64, self.totals.1 + files.received());
                 log::info(&match all {
                     0 => format!("no file was received from {}", session.from),

@@ -1,39 +1,15 @@
-//! The files to be sent, the blocks of them that a receiver has already, and the receiver's address.
+//! The files to be sent, the parts of files that earlier attempts have left, and the receiver's address.
 
 use super::PORT;
+use super::send::Outgoing;
+use super::source::Source;
 use crate::failure::Failure;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use weir_circuit::transfer::{BLOCK, Digest, MOST_DIGESTS, Message, check_name, length_of};
-
-/// A file that is sent.
-pub(crate) struct Outgoing {
-    pub name: String,
-    pub bytes: u64,
-    pub file: File,
-    /// Digests of the blocks that the receiver has already.
-    pub has: BTreeMap<u64, Digest>,
-}
-
-impl Outgoing {
-    /// A block; `None` if the file has no such block.
-    ///
-    /// # Errors
-    /// It cannot be read, since the file has become shorter.
-    pub(crate) fn block(&self, block: u64) -> io::Result<Option<Vec<u8>>> {
-        let Some(length) = length_of(self.bytes, block) else { return Ok(None) };
-        let mut payload = vec![0; length as usize];
-        self.file.read_exact_at(&mut payload, block * BLOCK).map_err(|error| {
-            let what = format!("{} changed while it was sent: {error}", self.name);
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })?;
-        Ok(Some(payload))
-    }
-}
 
 fn bad(path: &Path, error: impl std::fmt::Display, help: &str) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()), help)
@@ -57,7 +33,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Outgoing>, Failure> {
         if files.iter().any(|other| other.name == name) {
             return Err(bad(path, "another file has the same name", "send it with a separate command"));
         }
-        files.push(Outgoing { name, bytes: about.len(), file, has: BTreeMap::new() });
+        files.push(Outgoing { name, bytes: about.len(), source: Source::File(file) });
     }
     Ok(files)
 }

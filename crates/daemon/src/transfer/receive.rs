@@ -1,10 +1,10 @@
 //! The receiving side of a session, over any carrier: which files are offered, which of their blocks are there, and when a file is whole.
 //! A block that does not have the session's digest is never written.
 
+use super::aligned::SECTOR;
 use super::files::Left;
 use super::folder::Folder;
 use super::{MOST_FILES, guard};
-use crate::transfer::aligned::SECTOR;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -142,7 +142,8 @@ impl Receiving {
     /// # Errors
     /// None has.
     pub(crate) fn check(&self, header: BlockHeader) -> io::Result<()> {
-        let length = self.files.get(header.file as usize).and_then(|file| length_of(file.bytes, header.block));
+        let length =
+            self.files.get(header.file as usize).and_then(|file| length_of(file.bytes, header.block));
         let fits = length == Some(header.length);
         fits.then_some(()).ok_or_else(|| io::Error::other("the length or place of a block is invalid"))
     }
@@ -243,7 +244,8 @@ impl Receiving {
 
 impl Incoming {
     fn write(&self, block: u64, payload: &[u8]) -> io::Result<()> {
-        let whole_sectors = payload.len().is_multiple_of(SECTOR) && payload.as_ptr().addr().is_multiple_of(SECTOR);
+        let whole_sectors =
+            payload.len().is_multiple_of(SECTOR) && payload.as_ptr().addr().is_multiple_of(SECTOR);
         let file = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref());
         file.map_or(Ok(()), |file| file.write_all_at(payload, block * BLOCK))
     }

@@ -259,7 +259,12 @@ mod tests {
     fn digest(sending: &Sending, file: u32, block: u64) -> Digest {
         let (mut told, mut buffer) = (None, vec![]);
         let place = Place { file, block, again: false };
-        sending.prepare(place, &mut buffer, |message| { told = Some(message.clone()); Ok(()) }).unwrap();
+        sending
+            .prepare(place, &mut buffer, |message| {
+                told = Some(message.clone());
+                Ok(())
+            })
+            .unwrap();
         let Some(Message::Digest { digest, .. }) = told else { panic!("{told:?}") };
         digest
     }

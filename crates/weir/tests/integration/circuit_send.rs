@@ -1,56 +1,13 @@
-//! `weir circuit send` and `serve`, over loopback: files arrive whole, interrupted transfers go on, blocks that are damaged on
-//! the way are retransmitted, and what strangers or careless senders ask for is refused.
+//! `weir circuit send` and `serve`, over loopback, as far as TCP carries them: blocks that are damaged on the way are retransmitted, and
+//! strangers are refused. `transfers.rs` has what holds whatever carries a transfer.
 
 use crate::hosts::{BLOCK, Place, bytes, text, weir};
 use serde_json::Value;
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 
 fn two_hosts() -> Place {
     Place::of("circuit", &[])
-}
-
-#[test]
-fn files_of_all_lengths_arrive_whole_over_several_streams() {
-    let place = two_hosts();
-    let serving = place.serve(&[]);
-    let contents = [("empty", 0), ("one", 1), ("block", BLOCK), ("more", 3 * BLOCK + 17)]
-        .map(|(name, length)| (name, bytes(length)));
-    let files: Vec<PathBuf> = contents.iter().map(|(name, bytes)| place.file(name, bytes)).collect();
-    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    let told = place.sent(&paths, &serving.at, &["--streams", "3"]);
-    let mut expected: Vec<_> = contents.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
-    expected.sort();
-    assert_eq!(place.received(), expected);
-    assert_eq!((&told["sent_bytes"], &told["kept_bytes"]), (&(4 * BLOCK + 18).into(), &0.into()));
-    assert_eq!(told["files"].as_array().unwrap().len(), 4);
-    // What is there is not overwritten, and nothing of the second attempt remains.
-    fs::write(place.path("in/one"), "mine").unwrap();
-    let again = place.send(&[&place.path("one")], &serving.at, &[]);
-    let why = text(&again.stderr);
-    assert!(
-        again.status.code() == Some(1) && why.contains("is there already, and nothing is overwritten"),
-        "{why}"
-    );
-    assert_eq!(fs::read(place.path("in/one")).unwrap(), b"mine");
-    assert_eq!(place.received().len(), 4);
-}
-
-#[test]
-fn an_interrupted_transfer_resumes_with_the_missing_and_the_wrong_blocks() {
-    let place = two_hosts();
-    let serving = place.serve(&[]);
-    let contents = bytes(3 * BLOCK + 5);
-    let file = place.file("data", &contents);
-    // The first and the third block are there; the second has a wrong byte; the last is missing.
-    let mut part = contents[..3 * BLOCK].to_vec();
-    part[BLOCK + 77] ^= 1;
-    fs::write(place.path("in/data.weir-part"), part).unwrap();
-    let told = place.sent(&[&file], &serving.at, &[]);
-    assert_eq!((&told["sent_bytes"], &told["kept_bytes"]), (&(BLOCK + 5).into(), &(2 * BLOCK).into()));
-    assert_eq!(place.received(), [("data".to_owned(), contents)]);
 }
 
 /// Passes connections on to a receiver, and flips a bit of one byte in those that carry blocks.
@@ -167,51 +124,12 @@ fn only_hosts_that_know_each_others_keys_communicate() {
 }
 
 #[test]
-fn impossible_transfers_are_refused_with_an_explanation() {
+fn streams_and_congestion_controls_that_do_not_exist_are_refused() {
     let place = two_hosts();
-    let serving = place.serve(&["--quota", "10 kB"]);
-    let large = place.file("large", &bytes(10_001));
-    let output = place.send(&[&large], &serving.at, &[]);
-    let why = text(&output.stderr);
-    assert!(output.status.code() == Some(1) && why.contains("10001 bytes do not fit the quota"), "{why}");
-    place.sent(&[&place.file("small", &bytes(9_000))], &serving.at, &[]);
-    let output = place.send(&[&place.file("second", &bytes(2_000))], &serving.at, &[]);
-    assert!(text(&output.stderr).contains("of which 1000 are free"), "{}", text(&output.stderr));
-    assert_eq!(place.received().len(), 1, "of what is refused nothing remains");
-    // A link in the folder leads nowhere.
-    std::os::unix::fs::symlink(place.path("outside"), place.path("in/link.weir-part")).unwrap();
-    assert_eq!(place.send(&[&place.file("link", b"x")], &serving.at, &[]).status.code(), Some(1));
-    assert!(!place.path("outside").exists());
-    fs::write(place.path("kept"), b"kept").unwrap();
-    fs::hard_link(place.path("kept"), place.path("in/second.weir-part")).unwrap();
-    let output = place.send(&[&place.file("second", b"other")], &serving.at, &[]);
-    assert!(
-        output.status.code() == Some(1) && text(&output.stderr).contains("remove the link"),
-        "{output:?}"
-    );
-    assert_eq!(fs::read(place.path("kept")).unwrap(), b"kept");
-    fs::remove_file(place.path("in/second.weir-part")).unwrap();
-
-    let refusal = |files: &[&Path], to: &str, more: &[&str]| {
-        let output = place.send(files, to, more);
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-        text(&output.stderr)
-    };
-    let small = place.path("small");
-    assert!(refusal(&[&place.path("none")], &serving.at, &[]).contains("No such file"));
-    assert!(refusal(&[place.folder.path()], &serving.at, &[]).contains("it is not a file"));
-    assert!(refusal(&[&small, &small], &serving.at, &[]).contains("another file has the same name"));
-    assert!(refusal(&[&small], "127.0.0.1:1", &[]).contains("cannot reach 127.0.0.1:1"));
-    assert!(refusal(&[&small], "no such host", &[]).contains("write it like"));
-    assert!(refusal(&[&small], &serving.at, &["--streams", "65"]).contains("write 1 to 64"));
-    assert!(
-        refusal(&[&small], &serving.at, &["--cc", "none-such"])
-            .contains("cannot use the congestion control none-such")
-    );
-    let again = weir(&["circuit", "keygen", place.path("sender.key").to_str().unwrap()]).output().unwrap();
-    assert_eq!(again.status.code(), Some(2), "keys are not overwritten");
-    fs::set_permissions(place.path("sender.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .unwrap();
-    let told = refusal(&[&small], &serving.at, &[]);
-    assert!(told.contains("others can read it") && told.contains("chmod 600"), "{told}");
+    let serving = place.serve(&[]);
+    let small = place.file("small", b"x");
+    let refusal = |more: &[&str]| place.refusal(&[&small], &serving.at, more);
+    assert!(place.refusal(&[&small], "127.0.0.1:1", &[]).contains("cannot reach 127.0.0.1:1"));
+    assert!(refusal(&["--streams", "65"]).contains("write 1 to 64"));
+    assert!(refusal(&["--cc", "none-such"]).contains("cannot use the congestion control none-such"));
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Length of a file's blocks in bytes.
 pub(crate) const BLOCK: usize = 4 << 20;
@@ -13,7 +14,7 @@ pub(crate) const BLOCK: usize = 4 << 20;
 /// A folder to send from, one to receive in, and the keys of both hosts.
 pub(crate) struct Place {
     /// The command whose subcommands send and serve.
-    command: &'static str,
+    pub(crate) command: &'static str,
     /// Further arguments of every sender.
     told: &'static [&'static str],
     pub(crate) folder: tempfile::TempDir,
@@ -150,6 +151,27 @@ impl Place {
         let all = text(&output.stdout);
         // Before it there may be a line for each second.
         serde_json::from_str(all.lines().last().unwrap()).unwrap_or_else(|error| panic!("{error}: {all}"))
+    }
+
+    /// Sends files until the receiver lets them go on: it may not have noticed yet that an earlier sender is gone.
+    pub(crate) fn resumed(&self, files: &[&Path], to: &str) -> Value {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(10) {
+            let output = self.send(files, to, &["--json"]);
+            if output.status.success() {
+                return serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+            }
+            let why = text(&output.stderr);
+            assert!(why.contains("is being received in another session"), "{why}");
+        }
+        panic!("the receiver does not let the files go on");
+    }
+
+    /// Sends files that are refused as bad input. Returns the explanation.
+    pub(crate) fn refusal(&self, files: &[&Path], to: &str, more: &[&str]) -> String {
+        let output = self.send(files, to, more);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
     }
 
     pub(crate) fn received(&self) -> Vec<(String, Vec<u8>)> {

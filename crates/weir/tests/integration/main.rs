@@ -21,3 +21,4 @@ mod questions;
 mod results;
 mod sliq;
 mod sliq_transfer;
+mod transfers;

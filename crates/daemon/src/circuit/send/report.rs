@@ -3,16 +3,15 @@
 use super::super::args::SendArgs;
 use super::super::entry::Up;
 use super::super::host::Host;
-use super::{CONTROL, Sender};
+use super::CONTROL;
 use crate::failure::Failure;
 use crate::output::{print, say, write};
-use crate::transfer::guard;
+use crate::transfer::Sums;
 use rustix::net::sockopt;
 use serde_json::json;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
-use weir_circuit::transfer::Digest;
 use weir_live::Losses;
 use weir_shaper::{Device, Handle};
 
@@ -40,7 +39,7 @@ struct Told {
 }
 
 impl Report {
-    pub(super) fn new(sender: &Sender, args: &SendArgs, host: SocketAddr, streams: &[TcpStream]) -> Report {
+    pub(super) fn new(total: u64, args: &SendArgs, host: SocketAddr, streams: &[TcpStream]) -> Report {
         let streams: Vec<TcpStream> = streams.iter().filter_map(|stream| stream.try_clone().ok()).collect();
         let control =
             streams.first().and_then(|stream| sockopt::tcp_congestion(stream).ok()).unwrap_or_default();
@@ -53,7 +52,6 @@ impl Report {
                 "note: no circuit is up here, so the transfer uses {control}: `weir circuit up` sets one up"
             ));
         }
-        let total = sender.files.iter().map(|file| file.bytes).sum();
         let told = Told { refused, ..Told::default() };
         Report { json: args.json, start: Instant::now(), total, streams, control, class, ceiling, told }
     }
@@ -102,16 +100,15 @@ impl Report {
         ))
     }
 
-    pub(super) fn end(&mut self, sender: &Sender, digests: &[Digest]) -> Result<(), Failure> {
-        let work = guard(&sender.work);
-        let (kept, again): (u64, u32) = (work.kept, work.asked.values().sum());
-        let sent = self.total.saturating_sub(kept);
+    pub(super) fn end(&mut self, sums: &Sums) -> Result<(), Failure> {
+        let Sums { kept, again, files, .. } = sums;
+        let sent = self.total.saturating_sub(*kept);
         let now = self.now(sent, self.start.elapsed());
         let rate = rate(sent, now.after);
-        let files = || sender.files.iter().zip(digests);
         if self.json {
-            let files = files()
-                .map(|(file, digest)| json!({ "name": file.name, "bytes": file.bytes, "digest": digest }));
+            let files = files
+                .iter()
+                .map(|(name, bytes, digest)| json!({ "name": name, "bytes": bytes, "digest": digest }));
             let document = json!({
                 "files": files.collect::<Vec<_>>(),
                 "seconds": now.after.as_secs_f64(),
@@ -124,14 +121,14 @@ impl Report {
             });
             return write(&format!("{document}\n"));
         }
-        let files: String = files().map(|(file, digest)| format!("{digest}  {}\n", file.name)).collect();
+        let files: String = files.iter().map(|(name, _, digest)| format!("{digest}  {name}\n")).collect();
         print(&format!(
             "{files}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks and {} packets retransmitted\n",
             Bytes::new(sent),
             now.after.as_secs_f64(),
             rate.bits_per_sec() as f64 / 1e6,
             self.control,
-            Bytes::new(kept),
+            Bytes::new(*kept),
             now.losses.retransmitted,
         ))
     }
