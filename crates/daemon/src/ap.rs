@@ -1,5 +1,7 @@
 //! `weir ap`: an aggregation point of the Coordination Protocol between two devices of this host, and what it has counted.
 
+mod wire;
+
 use crate::Run;
 use crate::failure::Failure;
 use crate::frame::status::{Counters, Part, Status, show_of};
@@ -12,7 +14,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 use weir_coord::Config;
 use weir_coord::config::Prefix;
-use weir_live::ap::{AggregationPoint, Snapshot};
+use wire::{AggregationPoint, ApError, Snapshot};
 
 /// The arguments of `weir ap`.
 #[derive(Debug, Args)]
@@ -91,6 +93,12 @@ impl Run for ApArgs {
                 Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
             }
         }
+    }
+}
+
+impl From<ApError> for Failure {
+    fn from(error: ApError) -> Failure {
+        Failure::bad_input(error.to_string(), error.help())
     }
 }
 

@@ -2,6 +2,10 @@
 //! points.
 
 mod datagrams;
+mod socket;
+mod stream;
+
+pub use socket::Socket;
 
 use crate::Run;
 use crate::failure::Failure;
@@ -17,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
+use stream::{CpError, Driver, Ends, SILENCE, Summary};
 use weir_base::{Bytes, Rate, Span};
 use weir_coord::scheme;
 use weir_coord::seal::Key;
-use weir_live::cp::{CpError, Driver, Ends, SILENCE, Summary};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::Parameters;
 

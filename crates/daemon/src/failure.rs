@@ -1,7 +1,6 @@
 //! Why a command fails: a message, a suggestion, and the exit status.
 
 use weir_circuit::{Refusal, StoreError};
-use weir_live::ap::ApError;
 
 /// Why a command fails, and with which status.
 #[derive(Debug)]
@@ -44,12 +43,6 @@ impl From<Refusal> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        Failure::bad_input(error.to_string(), error.help())
-    }
-}
-
-impl From<ApError> for Failure {
-    fn from(error: ApError) -> Failure {
         Failure::bad_input(error.to_string(), error.help())
     }
 }

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use weir_live::privileges::{User, drop_to};
-use weir_live::signals::{Signal, Signals};
+use weir_linux::privileges::{User, drop_to};
+use weir_linux::signals::{Signal, Signals};
 
 /// Arguments that every daemon has.
 #[derive(Debug, Args)]

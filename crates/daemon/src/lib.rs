@@ -24,7 +24,7 @@ macro_rules! daemons {
 
 mod ap;
 pub mod circuit;
-mod cp;
+pub mod cp;
 mod failure;
 pub mod frame;
 mod key;

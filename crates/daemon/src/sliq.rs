@@ -2,6 +2,7 @@
 
 mod args;
 mod connect;
+mod drive;
 mod files;
 mod frames;
 mod member;
@@ -11,6 +12,7 @@ mod send;
 mod serve;
 
 pub use args::{PerfArgs, SendArgs, ServeArgs};
+pub use drive::{Application, Now, drive};
 
 daemons! {
     /// Transfers and measurements over SLIQ.

@@ -78,7 +78,7 @@ const REPORTED: [(&str, &str); 5] = [
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let privilege = weir_live::enter();
+    let privilege = weir_linux::enter();
     if arguments.first().is_some_and(|first| first == AS_USER) {
         privilege?;
         println!("{}", bulk("100 Mbit/s", 1)?);

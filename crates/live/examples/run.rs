@@ -8,7 +8,7 @@ use weir_live::{Live, Tally};
 use weir_plan::Lab;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let privilege = weir_live::enter()?;
+    let privilege = weir_linux::enter()?;
     eprintln!("{privilege:?}");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (path, settings) = arguments.split_first().ok_or("which lab?")?;

@@ -1,9 +1,9 @@
 //! Addresses of a testbed beyond those of the plan ([`weir_plan::address`]): hardware addresses, the gateway, and the flow that
 //! two ports belong to.
 
-use crate::netlink::Mac;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_base::FlowId;
+use weir_linux::netlink::Mac;
 use weir_plan::Ip;
 use weir_plan::address::{FIRST_PORT, PREFIX_V6};
 

@@ -8,7 +8,7 @@ const ICMP_V6: u8 = 58;
 /// Turns a datagram into its own answer: swaps its addresses and ports, which leaves checksums over them unchanged, and makes
 /// an echo request the reply (RFC 792, RFC 4443). Returns false, and changes nothing, when the packet is neither UDP nor an
 /// echo request, or is a fragment.
-pub(crate) fn answer(ip: &mut [u8]) -> bool {
+pub fn answer(ip: &mut [u8]) -> bool {
     let v6 = ip[0] >> 4 == 6;
     let (header, protocol, addresses) =
         if v6 { (40, ip[6], 8..40) } else { (usize::from(ip[0] & 15) * 4, ip[9], 12..20) };

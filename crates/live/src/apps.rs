@@ -5,14 +5,12 @@ mod endpoints;
 mod sampling;
 
 use crate::address::{address_of, port_of};
-use crate::clock::{Clock, claim_processor, timespec_of};
 use crate::counts::SharedCounts;
 use crate::in_use::InUse;
 use crate::kernel_socket::{KernelInUse, KernelSocket, Shared};
 use crate::relay::Relay;
 use crate::sockets::{self, FlowSocket, FlowSockets};
 use crate::testbed::Testbed;
-use crate::udp::Buffers;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -26,6 +24,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Histogram, Span, Time};
 use weir_engine::record_notice;
+use weir_linux::clock::{Clock, claim_processor, timespec_of};
+use weir_linux::udp::Buffers;
 use weir_plan::Run;
 use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
 

@@ -3,7 +3,6 @@
 //! command has started, detached ones too. The kernel kills it when weir dies (`PR_SET_PDEATHSIG`).
 
 use crate::address::{address_of, port_of};
-use crate::clock::Clock;
 use crate::output::Output;
 use crate::testbed::Testbed;
 use rustix::thread::UnshareFlags;
@@ -15,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_base::{Span, Time, not_started};
+use weir_linux::clock::Clock;
 use weir_plan::Run;
 use weir_record::{FlowEvent, FlowEventKind, Recorder};
 use weir_workload::command::{Config, Host, fill_in};

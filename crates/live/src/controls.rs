@@ -1,11 +1,11 @@
 //! The congestion controls of a run: the kernel's own if it has one of that name, otherwise weir's kernel form, loaded for the
 //! run and removed after it.
 
-use crate::namespace::sysctl;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_control::{Config, Feedback};
 use weir_engine::EngineError;
 use weir_kernel::{Held, Problem};
+use weir_linux::namespace::sysctl;
 use weir_plan::{Group, Run};
 use weir_workload::Role;
 

@@ -22,7 +22,7 @@ fn header(ip: &[u8]) -> Option<usize> {
 
 /// The UDP datagram in an IP packet; `None` if there is none. For a first fragment, the head is the part of the payload in that
 /// fragment.
-pub(crate) fn datagram(ip: &mut [u8]) -> Option<DatagramView<'_>> {
+pub fn datagram(ip: &mut [u8]) -> Option<DatagramView<'_>> {
     let at = header(ip)?;
     let addresses: [IpAddr; 2] = if ip[0] >> 4 == 4 {
         let address = |at: usize| Some(Ipv4Addr::from(*ip.get(at..)?.first_chunk::<4>()?).into());

@@ -4,14 +4,14 @@
 mod measured;
 mod transfers;
 
-use crate::clock::{Clock, Scheduling, claim_processor, timespec_of};
 use crate::load::Load;
-use crate::namespace::{Namespace, Privilege, sysctl};
-use crate::order::keep_order;
-use crate::ring::ReceiveRing;
 use serde::Serialize;
 use std::path::Path;
 use weir_base::{Histogram, Span, Time, not_started};
+use weir_linux::clock::{Clock, Scheduling, claim_processor, timespec_of};
+use weir_linux::namespace::{Namespace, Privilege, sysctl};
+use weir_linux::order::keep_order;
+use weir_linux::ring::ReceiveRing;
 
 /// How long the clock is measured for.
 const MEASURE: Span = Span::from_secs(2);
@@ -47,7 +47,7 @@ pub struct Check {
     pub advice: String,
 }
 
-/// Makes all checks, in about four seconds. `privilege` is the result of [`crate::enter`].
+/// Makes all checks, in about four seconds. `privilege` is the result of [`weir_linux::enter`].
 pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     let before = Load::now();
     let clock = clock_lateness();

@@ -1,13 +1,13 @@
 //! An endpoint of a transport that the kernel does not have, over a UDP socket. It sends whole packets: payload that the
 //! simulator only counts is sent here as zero bytes.
 
-use crate::clock::Clock;
-use crate::udp::{Buffers, UdpPort};
 use rustix::event::epoll::EventFlags;
 use std::io;
 use std::net::SocketAddr;
 use weir_base::Time;
 use weir_engine::EndSocket;
+use weir_linux::clock::Clock;
+use weir_linux::udp::{Buffers, UdpPort};
 use weir_transport::{Body, Counts, Datagram, End, Endpoint};
 
 /// Receive calls before other sockets get their turn.

@@ -8,13 +8,11 @@ use crate::checks::{
     check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
     check_overlay, check_transports,
 };
-use crate::clock::{Clock, MemoryLock, Scheduling};
 use crate::command::{Ended, commands};
 use crate::controls::{Controls, unable};
 use crate::counts::SharedCounts;
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
-use crate::namespace::{may_make_namespaces, sysctl};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
 use crate::sockets;
@@ -27,6 +25,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use weir_base::{Histogram, Span, Time, not_started};
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
+use weir_linux::clock::{Clock, MemoryLock, Scheduling};
+use weir_linux::namespace::{may_make_namespaces, sysctl};
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
 

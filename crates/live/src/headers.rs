@@ -3,11 +3,13 @@
 use crate::address::{node_of, node_of_v6};
 
 /// Length of an Ethernet header.
-pub(crate) const ETHERNET: usize = 14;
+pub const ETHERNET: usize = 14;
 /// Most SACK blocks that fit into a TCP header.
 pub(crate) const SACK_BLOCKS: usize = 4;
-pub(crate) const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-pub(crate) const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+/// The type of Ethernet frames with IPv4 (IEEE 802 numbers of IANA).
+pub const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+/// The type of Ethernet frames with IPv6.
+pub const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const UDP_HEADER: usize = 8;

@@ -1,7 +1,6 @@
 //! A kernel socket as its application's socket: non-blocking calls, and the state that the application thread keeps for each
 //! socket.
 
-use crate::clock::Clock;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -9,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use std::net::SocketAddr;
 use weir_base::{Bytes, Histogram, Time};
+use weir_linux::clock::Clock;
 use weir_transport::Layer;
 use weir_workload::{Received, Socket, Trouble, Writes};
 

@@ -1,11 +1,11 @@
 //! Foreign load of the processors, and packets that the kernel dropped outside the fabric: both make live results invalid.
 
-use crate::clock::process_time;
-use crate::namespace::Namespace;
-use crate::netlink::Netlink;
 use serde_json::{Map, Value};
 use std::io;
 use std::time::{Duration, Instant};
+use weir_linux::clock::process_time;
+use weir_linux::namespace::Namespace;
+use weir_linux::netlink::Netlink;
 
 /// Ticks a second in /proc/stat: `USER_HZ`, 100 on every architecture that Linux still supports.
 const TICKS: f64 = 100.0;

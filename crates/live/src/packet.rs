@@ -6,11 +6,11 @@ use crate::answer::{answer, repair, word_at};
 use crate::datagram::datagram;
 use crate::frame::checksum;
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IpFacts, TCP, TcpFacts, UDP};
-use crate::netlink::Mac;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use weir_base::{Ecn, FlowId, Packet, Time};
 use weir_fabric::{DatagramView, TcpView, Wire};
+use weir_linux::netlink::Mac;
 
 /// The facts about the network that parsing needs.
 #[derive(Debug, Clone)]

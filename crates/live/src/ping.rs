@@ -3,7 +3,6 @@
 //! receive stamp, as ping(8) does: the time that this process then takes to wake up is not part of it.
 
 use crate::address::address_of;
-use crate::clock::{Clock, claim_processor, nanos_of, timespec_of};
 use crate::frame::checksum;
 use crate::pump::{Setup, pump};
 use crate::relay::Relay;
@@ -16,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use weir_base::{Span, not_started};
+use weir_linux::clock::{Clock, claim_processor, nanos_of, timespec_of};
 use weir_plan::Run;
 
 /// Length of an echo's ICMP part: what ping(8) sends.

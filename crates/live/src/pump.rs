@@ -6,13 +6,11 @@
 
 use crate::address::mac_of;
 use crate::budget::{Allowance, Budget};
-use crate::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
 use crate::counts::SharedCounts;
 use crate::inject::Injector;
 use crate::lateness::Lateness;
 use crate::packet::{Directory, LivePacket, Pool};
 use crate::relay::Relay;
-use crate::ring::{ReceiveRing, Sender};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -23,6 +21,8 @@ use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
 use weir_fabric::{Delivery, Fabric, Observer, Totals, Wire};
+use weir_linux::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
+use weir_linux::ring::{ReceiveRing, Sender};
 use weir_plan::{Group, Run};
 
 /// How long before a due release the pump stops sleeping. Waking up takes tens of microseconds on a dedicated machine, and

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use weir_base::{Rate, Span, Time};
 use weir_record::TransportSample;
 
@@ -11,48 +11,12 @@ const INFINITE: u32 = 0x7fff_ffff;
 /// `TCPI_OPT_SACK` of include/uapi/linux/tcp.h: both ends use SACK.
 const TCPI_OPT_SACK: u8 = 2;
 
-/// Retransmissions of a connection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Segments that were retransmitted.
-    pub retransmitted: u64,
-    /// Retransmitted segments that the receiver already had, by its DSACKs (RFC 2883).
-    pub unneeded: u64,
-}
-
-/// A connection's retransmissions so far.
-///
-/// # Errors
-/// The kernel's.
-pub fn losses(socket: impl AsFd) -> io::Result<Losses> {
-    let (info, _) = ask(socket)?;
-    Ok(Losses { retransmitted: info.tcpi_total_retrans.into(), unneeded: info.tcpi_dsack_dups.into() })
-}
-
-/// The kernel's answer, and its length in bytes, which depends on the kernel.
-fn ask(socket: impl AsFd) -> io::Result<(libc::tcp_info, usize)> {
-    // SAFETY: plain data for which all zeros is a valid value; older kernels fill in a part of it and leave the rest zero.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the pointer names a tcp_info of the given length.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok((info, length as usize)) }
-}
-
 /// Reads the state of a connection as a sample of a flow at a time.
 ///
 /// # Errors
 /// The kernel's.
 pub(crate) fn sample(socket: impl AsFd, flow: u32, at: Time) -> io::Result<TransportSample> {
-    let (info, length) = ask(socket)?;
+    let (info, length) = weir_linux::tcp_info::tcp_info(socket)?;
     let micros = |value: u32| Span::from_micros(value.into());
     // Rates are in bytes a second; all ones is no rate.
     let rate = |bytes: u64| bytes.checked_mul(8).filter(|bits| *bits > 0).map(Rate::from_bits_per_sec);

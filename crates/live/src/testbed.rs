@@ -3,16 +3,16 @@
 
 use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
 use crate::card;
-use crate::ethtool::switch_offloads_off;
-use crate::namespace::{Namespace, set_sysctl, sysctl};
-use crate::netlink::{End, Netlink};
-use crate::order::{ORDER, keep_order};
-use crate::ring::{ReceiveRing, Sender};
 use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
 use std::io;
 use std::os::fd::AsFd;
 use weir_base::Span;
+use weir_linux::ethtool::switch_offloads_off;
+use weir_linux::namespace::{Namespace, set_sysctl, sysctl};
+use weir_linux::netlink::{End, Netlink};
+use weir_linux::order::{ORDER, keep_order};
+use weir_linux::ring::{ReceiveRing, Sender};
 use weir_plan::{Buffer, Group, Ip, Run};
 use weir_transport::RTO_MIN;
 

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weir_base::Random;
 use weir_engine::{Engine, Watch};
-use weir_live::namespace::Namespace;
+use weir_linux::namespace::Namespace;
 use weir_live::{Live, Tally};
 use weir_plan::Lab;
 

@@ -110,7 +110,7 @@ const AT_ONCE: usize = 4;
 fn main() {
     let mut arguments = Arguments::from_args();
     if !arguments.list
-        && let Err(error) = weir_live::enter()
+        && let Err(error) = weir_linux::enter()
     {
         println!("live runs: skipped, this process may not make namespaces: {error}");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");

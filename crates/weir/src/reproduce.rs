@@ -54,7 +54,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let leave = commands::leave(loaded.iter().map(|one| &one.lab), &args.on, args.allow_commands)?;
     say(&estimate(loaded.iter().map(|one| &one.lab), &engines, args.live_jobs));
     if live {
-        let _ = weir_live::enter();
+        let _ = weir_linux::enter();
     }
     let out = args.out.clone().unwrap_or_else(|| {
         let form = if args.full { "-full" } else { "" };

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.on.contains(&EngineName::Live) {
         // An ordinary user's process moves into a user namespace; it must still have a single thread. The engine's own check
         // reports whether this worked.
-        let _ = weir_live::enter();
+        let _ = weir_linux::enter();
     }
     if args.dry_run {
         return print(&(outline(&lab, &engines, args.live_jobs) + &commands::listed(&lab)));

@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use weir_circuit::{Circuit, Store, Utc};
-use weir_live::namespace::{set_sysctl, sysctl};
+use weir_linux::namespace::{set_sysctl, sysctl};
 use weir_shaper::{Device, Journals};
 
 /// The folder of journals. A restart of the machine clears it, as it does the kernel's state.

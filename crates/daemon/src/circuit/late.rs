@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 use weir_base::Span;
-use weir_live::claim_processor;
+use weir_linux::claim_processor;
 
 /// Number of waits for a timer, and the length of each.
 const TIMES: usize = 400;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use weir_base::{Bytes, Span};
 use weir_circuit::Plan;
 use weir_circuit::transfer::{BlockHeader, Digest, Message};
-use weir_live::claim_processor;
+use weir_linux::claim_processor;
 
 /// The congestion control of circuits, by its name in the kernel.
 const CONTROL: &str = "weir_ctcp";

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weir_base::Bytes;
 use weir_circuit::transfer::{BlockHeader, Digest, Message};
-use weir_live::claim_processor;
+use weir_linux::claim_processor;
 
 /// Most connections at a time, of all sessions.
 const MOST_CONNECTIONS: usize = 256;
@@ -149,7 +149,7 @@ fn listen(at: SocketAddr, receive_buffer: Bytes) -> io::Result<(TcpListener, u64
     sockopt::set_socket_reuseaddr(&socket, true)?;
     // The kernel doubles what is asked for (socket(7)).
     let half = usize::try_from(receive_buffer.get() / 2).unwrap_or(usize::MAX).min(i32::MAX as usize / 2);
-    let tuned = weir_live::namespace::sysctl("ipv4.tcp_rmem");
+    let tuned = weir_linux::namespace::sysctl("ipv4.tcp_rmem");
     let tuned = tuned.and_then(|values| values.split(' ').nth(2)?.parse().ok());
     let size = match sockopt::set_socket_recv_buffer_size_force(&socket, half) {
         Ok(()) => sockopt::socket_recv_buffer_size(&socket)? as u64,

@@ -4,7 +4,7 @@ use super::entry::{ROOT, Up};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use weir_circuit::Destination;
-use weir_live::namespace::Namespace;
+use weir_linux::namespace::Namespace;
 use weir_shaper::{Device, Handle, Problem, Snapshot, Step};
 
 /// The kernel's name for the queueing discipline of a device that has circuits.

@@ -7,7 +7,7 @@ use super::shaped::{check_replaceable, is_ours};
 use crate::failure::Failure;
 use crate::output::say;
 use weir_circuit::{Card, Circuit, Plan, Store};
-use weir_live::namespace::sysctl;
+use weir_linux::namespace::sysctl;
 use weir_shaper::{Device, Problem};
 
 /// Capabilities that a command needs to change shapers, and those that it also needs to load a control: numbers of

@@ -1,6 +1,7 @@
 //! Datagrams with a CP header (CP-UDP): parts of the input at a fixed rate. An empty datagram marks the end. It is
 //! sent several times, since datagrams may be lost.
 
+use super::socket::Socket;
 use super::{Input, RecvArgs, SendArgs, Who};
 use crate::failure::Failure;
 use crate::frame::{Process, log};
@@ -10,7 +11,6 @@ use weir_base::{Bytes, Span};
 use weir_coord::cell::{Cell, Family};
 use weir_coord::header::Version;
 use weir_coord::{Statistic, endpoint};
-use weir_live::cp::Socket;
 use weir_transport::coordination::Identity;
 
 /// The CP transport's number in the header; aggregation points do not look at it.

@@ -1,6 +1,7 @@
 //! Connections of `weir sliq`, made from its command line: from this host, and to it.
 
 use super::args::{ConnectArgs, PathArgs, ServeArgs};
+use super::drive::Now;
 use super::member::Member;
 use crate::failure::Failure;
 use crate::frame::Process;
@@ -10,8 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
-use weir_live::sliq::Now;
-use weir_live::udp::UdpPort;
+use weir_linux::udp::UdpPort;
 use weir_transport::Endpoint;
 use weir_transport::sliq::handshake::Responder;
 use weir_transport::sliq::host::{Accepts, Host, setup};

@@ -3,6 +3,7 @@
 
 use super::args::PerfArgs;
 use super::connect::{Remote, failed};
+use super::drive::{Application, drive};
 use super::frames::{Ask, Counted, Frame, Receipt, STREAM, Talk};
 use super::received::{peak_memory, process_time};
 use crate::failure::Failure;
@@ -12,7 +13,6 @@ use crate::output::{print, print_json};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Histogram, Rate, Span, Time};
-use weir_live::sliq::{Application, drive};
 use weir_transport::sliq::host::Host;
 use weir_transport::sliq::link::Link;
 use weir_transport::sliq::{DeliveryName, LONGEST_DEADLINE, StreamParameters};

@@ -2,6 +2,7 @@
 
 use super::args::SendArgs;
 use super::connect::{Remote, failed};
+use super::drive::{Application, drive};
 use super::frames::{Ask, Frame, Talk};
 use crate::failure::Failure;
 use crate::frame::status::Board;
@@ -14,7 +15,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_circuit::transfer::{Digest, Message};
-use weir_live::sliq::{Application, drive};
 use weir_transport::Endpoint;
 use weir_transport::sliq::StreamParameters;
 use weir_transport::sliq::host::Host;

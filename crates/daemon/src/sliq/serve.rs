@@ -2,6 +2,7 @@
 
 use super::args::ServeArgs;
 use super::connect::{failed, listen};
+use super::drive::{Application, Now as Clock, drive};
 use super::files::Files;
 use super::frames::{Ask, Frame, STREAM, Talk};
 use super::received::{Counting, Output, stamp};
@@ -17,7 +18,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 use weir_base::{Span, Time};
 use weir_circuit::transfer::Message;
-use weir_live::sliq::{self, Application, drive};
 use weir_transport::Endpoint;
 use weir_transport::sliq::host::Host;
 use weir_transport::sliq::link::Link;
@@ -85,7 +85,7 @@ fn serve(args: &ServeArgs, process: &Process) -> Result<(), Failure> {
         board,
         totals: (0, 0),
     };
-    drive(&mut port, &mut host, &mut serving, sliq::Now::default()).map_err(|error| failed(&error))?;
+    drive(&mut port, &mut host, &mut serving, Clock::default()).map_err(|error| failed(&error))?;
     serving.done.unwrap_or(Ok(()))
 }
 

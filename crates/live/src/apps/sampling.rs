@@ -1,11 +1,11 @@
 //! What the application thread records once a sample period: the state of each connection, and the messages given up.
 
 use super::{Apps, Driven};
-use crate::clock::thread_time;
 use crate::tcp_info;
 use std::os::fd::AsFd;
 use weir_base::{Span, Time};
 use weir_engine::record_notice;
+use weir_linux::clock::thread_time;
 use weir_record::Recorder;
 
 /// Share of a core that sampling `tcp_info` may take.

@@ -2,17 +2,17 @@
 //! each. Numbers in brackets are sections of F. Alali's study of circuits (University of Virginia, 2016).
 
 use super::{Check, Status, check};
-use crate::device::index_of_name;
-use crate::ethtool::{missing_offloads, switch_offloads_off};
-use crate::namespace::Namespace;
-use crate::netlink::{End, Mac, Netlink};
-use crate::tcp_info::losses;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
+use weir_linux::device::index_of_name;
+use weir_linux::ethtool::{missing_offloads, switch_offloads_off};
+use weir_linux::namespace::Namespace;
+use weir_linux::netlink::{End, Mac, Netlink};
+use weir_linux::tcp_info::losses;
 use weir_shaper::{Device, Handle, Step, Tbf};
 
 /// How long a connection sends, and how much of that is its start, which is not counted.

@@ -2,9 +2,9 @@
 //! 2016; numbers in brackets are its sections): this host's value, its cost, and how to mend it.
 
 use super::{Check, Status, check};
-use crate::namespace::{Namespace, sysctl};
 use rustix::time::ClockId;
 use weir_base::{Bytes, Rate, Span};
+use weir_linux::namespace::{Namespace, sysctl};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 
 /// RTT of the study's wide-area path (3.3). Costs are computed for it.

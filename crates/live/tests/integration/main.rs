@@ -2,4 +2,3 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod corpus;
-mod sliq;

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate};
-use weir_live::namespace::{Namespace, set_sysctl};
+use weir_linux::namespace::{Namespace, set_sysctl};
 use weir_shaper::{Class, Device, Handle, Match, Step};
 
 const ROOT: Handle = Handle::new(0x7765, 0);

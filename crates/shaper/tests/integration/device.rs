@@ -4,7 +4,7 @@
 use std::net::UdpSocket;
 use std::process::Command;
 use weir_base::{Bytes, Rate};
-use weir_live::namespace::{Namespace, set_sysctl};
+use weir_linux::namespace::{Namespace, set_sysctl};
 use weir_shaper::{Class, Device, Handle, Match, Problem, Snapshot, Step, Tbf};
 
 pub(crate) const TESTS: [(&str, fn()); 6] = [

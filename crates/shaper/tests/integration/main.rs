@@ -11,7 +11,7 @@ use libtest_mimic::{Arguments, Trial};
 fn main() {
     let mut arguments = Arguments::from_args();
     if !arguments.list
-        && let Err(error) = weir_live::enter()
+        && let Err(error) = weir_linux::enter()
     {
         println!("shapers: skipped, no network namespace can be made: {error}");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");

@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Ecn, FlowId, Packet, Random, Rate, Span, Time};
-use weir_live::namespace::{Namespace, set_sysctl};
+use weir_linux::namespace::{Namespace, set_sysctl};
 use weir_queue::{DropReason, Fate, Link};
 use weir_shaper::{Class, Device, Handle, Match, Step, Tbf};
 

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_base::Random;
-use weir_live::namespace::{Namespace, set_sysctl, sysctl};
+use weir_linux::namespace::{Namespace, set_sysctl, sysctl};
 #[cfg(feature = "kernel")]
 use weir_shaper::{Counters, Handle};
 use weir_shaper::{Device, Snapshot};
@@ -61,7 +61,7 @@ impl Place {
     fn new() -> Option<Place> {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let privileged = rustix::process::geteuid().is_root() && weir_live::may_make_namespaces();
+        let privileged = rustix::process::geteuid().is_root() && weir_linux::may_make_namespaces();
         if !privileged {
             println!("skipped: circuits are set up by root, in network namespaces");
             assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");

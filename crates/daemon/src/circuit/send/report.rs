@@ -12,7 +12,7 @@ use serde_json::json;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_base::{Bytes, Rate, Span};
-use weir_live::Losses;
+use weir_linux::tcp_info::Losses;
 use weir_shaper::{Device, Handle};
 
 /// The state of the report.
@@ -59,7 +59,7 @@ impl Report {
     fn now(&mut self, bytes: u64, after: Duration) -> Told {
         let mut losses = Losses::default();
         for stream in &self.streams {
-            let of = weir_live::losses(stream).unwrap_or_default();
+            let of = weir_linux::tcp_info::losses(stream).unwrap_or_default();
             losses.retransmitted += of.retransmitted;
             losses.unneeded += of.unneeded;
         }

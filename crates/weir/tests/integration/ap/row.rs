@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_coord::cell::{Cell, NET};
 use weir_coord::endpoint::{Endpoint, Identity};
 use weir_coord::header::{Flags, Version};
-use weir_live::namespace::{Namespace, set_sysctl};
+use weir_linux::namespace::{Namespace, set_sysctl};
 
 pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
@@ -49,7 +49,7 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn may_not() -> bool {
-    let privileged = rustix::process::geteuid().is_root() && weir_live::may_make_namespaces();
+    let privileged = rustix::process::geteuid().is_root() && weir_linux::may_make_namespaces();
     if !privileged {
         println!("skipped: aggregation points are set up by root, in network namespaces");
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");

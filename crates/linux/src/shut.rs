@@ -49,7 +49,7 @@ struct Link {
 
 /// Keeps a device's packets from the kernel's stack for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Shut {
+pub struct Shut {
     _link: OwnedFd,
 }
 
@@ -58,7 +58,7 @@ impl Shut {
     ///
     /// # Errors
     /// The kernel's: it is older than 6.6, or the process lacks CAP_BPF and CAP_NET_ADMIN.
-    pub(crate) fn new(device: u32) -> io::Result<Shut> {
+    pub fn new(device: u32) -> io::Result<Shut> {
         let mut name = [0; 16];
         name[..9].copy_from_slice(b"weir_shut");
         let load = Load {

@@ -12,12 +12,12 @@ use weir_base::{Span, Time};
 const PRIORITY: libc::c_int = 10;
 
 /// A time in seconds and nanoseconds, as nanoseconds.
-pub(crate) const fn nanos_of(seconds: i64, nanos: i64) -> u64 {
+pub const fn nanos_of(seconds: i64, nanos: i64) -> u64 {
     seconds as u64 * 1_000_000_000 + nanos as u64
 }
 
 /// A span as the kernel's `timespec`.
-pub(crate) fn timespec_of(span: Span) -> Timespec {
+pub fn timespec_of(span: Span) -> Timespec {
     Timespec {
         tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (span.as_nanos() % 1_000_000_000) as i64,
@@ -30,39 +30,39 @@ fn read(clock: ClockId) -> u64 {
 }
 
 /// Processor time that this whole process has used.
-pub(crate) fn process_time() -> Span {
+pub fn process_time() -> Span {
     Span::from_nanos(read(ClockId::ProcessCPUTime))
 }
 
 /// Processor time that the calling thread has used.
-pub(crate) fn thread_time() -> Span {
+pub fn thread_time() -> Span {
     Span::from_nanos(read(ClockId::ThreadCPUTime))
 }
 
 /// Tells the time since the start of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub struct Clock {
     zero: u64,
 }
 
 impl Clock {
     /// A clock whose run starts `span` from now; until then it shows zero.
-    pub(crate) fn starting_in(span: Span) -> Clock {
+    pub fn starting_in(span: Span) -> Clock {
         Clock { zero: read(ClockId::Monotonic) + span.as_nanos() }
     }
 
     /// Time since the start of the run; zero before it.
-    pub(crate) fn now(&self) -> Time {
+    pub fn now(&self) -> Time {
         Time::from_nanos(read(ClockId::Monotonic).saturating_sub(self.zero))
     }
 
     /// How long it is until the run starts.
-    pub(crate) fn until_start(&self) -> Span {
+    pub fn until_start(&self) -> Span {
         Span::from_nanos(self.zero.saturating_sub(read(ClockId::Monotonic)))
     }
 
     /// Measures the offset to the clock of the kernel's packet stamps.
-    pub(crate) fn stamps(&self) -> Stamps {
+    pub fn stamps(&self) -> Stamps {
         // `CLOCK_REALTIME` is read between two readings of `CLOCK_MONOTONIC`: an interruption moves the result by half its
         // length at most.
         let (before, real, after) =
@@ -74,19 +74,19 @@ impl Clock {
 
 /// The offset between the two clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     /// The run's zero in nanoseconds of `CLOCK_REALTIME`.
     zero: i64,
 }
 
 impl Stamps {
     /// The run's time at a stamp (nanoseconds of `CLOCK_REALTIME`); zero if the stamp is before the run.
-    pub(crate) fn time(&self, stamp: u64) -> Time {
+    pub fn time(&self, stamp: u64) -> Time {
         Time::from_nanos(u64::try_from(stamp as i64 - self.zero).unwrap_or(0))
     }
 
     /// How far `CLOCK_REALTIME` was moved against `CLOCK_MONOTONIC` since an earlier reading.
-    pub(crate) fn step_since(&self, earlier: Stamps) -> Span {
+    pub fn step_since(&self, earlier: Stamps) -> Span {
         Span::from_nanos(self.zero.abs_diff(earlier.zero))
     }
 }
@@ -102,7 +102,7 @@ pub enum Scheduling {
 
 impl Scheduling {
     /// The name used in results.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Scheduling::RealTime => "SCHED_FIFO",
             Scheduling::Ordinary => "SCHED_OTHER",
@@ -128,7 +128,7 @@ pub fn claim_processor() -> Scheduling {
 
 /// Keeps the process's pages in memory from their first use on, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct MemoryLock {
+pub struct MemoryLock {
     held: bool,
 }
 
@@ -137,7 +137,7 @@ static LOCKING: Mutex<usize> = Mutex::new(0);
 
 impl MemoryLock {
     /// Locks the memory if the system permits it.
-    pub(crate) fn take() -> MemoryLock {
+    pub fn take() -> MemoryLock {
         use rustix::mm::MlockAllFlags;
         let mut locking = LOCKING.lock().unwrap_or_else(PoisonError::into_inner);
         // On fault only: without it, every thread's whole stack would be filled at once.
@@ -148,7 +148,7 @@ impl MemoryLock {
     }
 
     /// Whether the memory is locked.
-    pub(crate) fn held(&self) -> bool {
+    pub fn held(&self) -> bool {
         self.held
     }
 }

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 
 /// Frames received or sent in one call.
-pub(crate) const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 /// Length of a VLAN tag (IEEE 802.1Q).
 const TAG: usize = 4;
 /// Room for the longest bundle that a device takes by default (GSO_LEGACY_MAX_SIZE in netdevice.h), with an Ethernet header and
@@ -39,7 +39,7 @@ struct Offload {
 
 /// The buffer of a frame between being received and being sent.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub struct Slot {
     offload: Offload,
     bytes: Box<[u8]>,
     start: usize,
@@ -52,8 +52,7 @@ impl Slot {
     }
 
     /// A slot with this frame; `bundled` is the payload length of each datagram if the frame is a bundle.
-    #[cfg(test)]
-    pub(crate) fn of(frame: &[u8], bundled: Option<u16>) -> Slot {
+    pub fn of(frame: &[u8], bundled: Option<u16>) -> Slot {
         let mut slot = Slot::new();
         slot.length = frame.len();
         slot.frame().copy_from_slice(frame);
@@ -64,17 +63,17 @@ impl Slot {
     }
 
     /// The frame, from its Ethernet header on.
-    pub(crate) fn frame(&mut self) -> &mut [u8] {
+    pub fn frame(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.length]
     }
 
     /// Whether the transport checksum is still to be filled in.
-    pub(crate) fn needs_checksum(&self) -> bool {
+    pub fn needs_checksum(&self) -> bool {
         self.offload.flags & NEEDS_CHECKSUM != 0
     }
 
     /// The length of the payload of each datagram in a bundle of datagrams; `None` if the frame is not such a bundle.
-    pub(crate) fn bundled(&self) -> Option<usize> {
+    pub fn bundled(&self) -> Option<usize> {
         let is_bundle = self.offload.kind & !WITH_ECN == UDP_BUNDLE && self.offload.segment > 0;
         is_bundle.then_some(self.offload.segment.into())
     }
@@ -94,39 +93,45 @@ impl Slot {
 
 /// Frames on their way from one port to the other.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub struct Batch {
     slots: Vec<Slot>,
     /// Number of slots that hold frames, from the first on.
     filled: usize,
 }
 
-impl Batch {
-    pub(crate) fn new() -> Batch {
+impl Default for Batch {
+    /// An empty batch.
+    fn default() -> Batch {
         Batch { slots: (0..BATCH).map(|_| Slot::new()).collect(), filled: 0 }
     }
+}
 
+impl Batch {
     /// The frames that were received last.
-    pub(crate) fn frames(&mut self) -> &mut [Slot] {
+    pub fn frames(&mut self) -> &mut [Slot] {
         &mut self.slots[..self.filled]
     }
 }
 
 /// Frames at a port since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Frames {
-    pub(crate) received: u64,
-    pub(crate) sent: u64,
+pub struct Frames {
+    /// Received.
+    pub received: u64,
+    /// Sent.
+    pub sent: u64,
     /// Refused by the device: its queue was full, or the frame longer than its MTU.
-    pub(crate) not_sent: u64,
+    pub not_sent: u64,
     /// Not received: the kernel had no room for them, or they were longer than any bundle.
-    pub(crate) missed: u64,
+    pub missed: u64,
 }
 
 /// One side of a wire.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     socket: OwnedFd,
-    pub(crate) counted: Frames,
+    /// Its frames so far.
+    pub counted: Frames,
 }
 
 impl Port {
@@ -134,7 +139,7 @@ impl Port {
     ///
     /// # Errors
     /// The kernel's; packet sockets take CAP_NET_RAW.
-    pub(crate) fn open(device: u32) -> io::Result<Port> {
+    pub fn open(device: u32) -> io::Result<Port> {
         let socket = packet_socket(0)?;
         for option in [libc::PACKET_VNET_HDR, libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
             option::set(&socket, libc::SOL_PACKET, option, 1 as libc::c_int)?;
@@ -162,7 +167,7 @@ impl Port {
     ///
     /// # Errors
     /// The kernel's: `NetworkDown` once after the device has gone down or away.
-    pub(crate) fn receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
+    pub fn receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
         // SAFETY: plain data for which all zeros is a valid value.
         let (mut vectors, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { std::mem::zeroed() };
@@ -212,7 +217,7 @@ impl Port {
     }
 
     /// Sends frames, in order.
-    pub(crate) fn send<'a>(&mut self, frames: impl Iterator<Item = &'a mut Slot>) {
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a mut Slot>) {
         // SAFETY: plain data for which all zeros is a valid value.
         let (mut vectors, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { std::mem::zeroed() };
@@ -252,7 +257,7 @@ impl Port {
     }
 
     /// Adds the frames that the kernel had no room for since the last call.
-    pub(crate) fn count_missed(&mut self) {
+    pub fn count_missed(&mut self) {
         self.counted.missed += crate::ring::dropped(&self.socket).unwrap_or(0);
     }
 }

@@ -1,7 +1,6 @@
 //! A UDP socket whose datagrams carry the header of the Coordination Protocol (CP-UDP). Through it an application writes cells of its
 //! aggregation point's table, reads the cells that it watches, and learns when they change.
 
-use crate::clock::timespec_of;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -11,6 +10,7 @@ use weir_base::Span;
 use weir_coord::cell::Cell;
 use weir_coord::endpoint::{Endpoint, Identity};
 use weir_coord::header::{Flags, Prefix, Version};
+use weir_linux::clock::timespec_of;
 
 /// The largest UDP payload (RFC 768).
 const LARGEST: usize = 65_507;

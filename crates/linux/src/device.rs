@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 
 /// The index of the device of this name in the calling thread's namespace.
-pub(crate) fn index_of_name(device: &str) -> Option<u32> {
+pub fn index_of_name(device: &str) -> Option<u32> {
     let name = CString::new(device).ok()?;
     // SAFETY: the pointer names a string that ends with zero and lives until the call returns.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -13,7 +13,7 @@ pub(crate) fn index_of_name(device: &str) -> Option<u32> {
 }
 
 /// The addresses of a device.
-pub(crate) fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
+pub fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
     let mut first = std::ptr::null_mut();
     // SAFETY: the pointer names a place for the head of the list, which is freed below.
     if unsafe { libc::getifaddrs(&raw mut first) } < 0 {

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
-use weir_live::namespace::Namespace;
-use weir_live::sliq::{Application, Now, drive};
-use weir_live::udp::UdpPort;
+use weir_daemon::sliq::{Application, Now, drive};
+use weir_linux::namespace::Namespace;
+use weir_linux::udp::UdpPort;
 use weir_transport::sliq::Parameters;
 use weir_transport::sliq::handshake::{Keys, Responder};
 use weir_transport::sliq::host::{Accepts, Host, setup};
@@ -186,7 +186,7 @@ fn a_hundred_connections_share_two_sockets() {
 
 /// A namespace whose loopback device is up with this MTU; `None`, with a message, if namespaces are forbidden.
 fn namespace(mtu: u32) -> Option<Namespace> {
-    if !weir_live::may_make_namespaces() {
+    if !weir_linux::may_make_namespaces() {
         assert!(
             std::env::var_os("WEIR_REQUIRE_LIVE").is_none(),
             "this test must run, and namespaces are forbidden"

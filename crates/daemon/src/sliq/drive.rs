@@ -2,12 +2,12 @@
 //! one socket and the connections that it carries. One thread drives them in a loop: packets in, timers, application, packets
 //! out, sleep.
 
-use crate::clock::Clock;
-use crate::udp::{Arrival, Buffers, UdpPort};
 use rustix::event::PollFlags;
 use std::io;
 use std::os::fd::BorrowedFd;
 use weir_base::{Span, Time};
+use weir_linux::clock::Clock;
+use weir_linux::udp::{Arrival, Buffers, UdpPort};
 use weir_transport::sliq::host::Host;
 
 /// Receive calls before connections are served.

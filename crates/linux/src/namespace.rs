@@ -99,7 +99,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn join(&self) -> io::Result<()> {
+    pub fn join(&self) -> io::Result<()> {
         let network = Some(LinkNameSpaceType::Network);
         Ok(rustix::thread::move_into_link_name_space(self.fd.as_fd(), network)?)
     }

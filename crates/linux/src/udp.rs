@@ -43,13 +43,13 @@ struct Batch {
 
 /// The facts about a packet that has arrived.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// Who has sent it.
-    pub(crate) from: SocketAddr,
+    pub from: SocketAddr,
     /// Its codepoint.
-    pub(crate) ecn: Ecn,
+    pub ecn: Ecn,
     /// When the kernel received it, so that the reader's wake-up time is not part of a round trip.
-    pub(crate) at: Time,
+    pub at: Time,
 }
 
 /// Buffers for received packets.
@@ -92,7 +92,7 @@ impl UdpPort {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn let_fragment(&self) -> io::Result<()> {
+    pub fn let_fragment(&self) -> io::Result<()> {
         let (level, option, value) = match self.at {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
@@ -110,7 +110,7 @@ impl UdpPort {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         buffers: &mut Buffers,
         clock: &Clock,
@@ -206,7 +206,7 @@ impl UdpPort {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn wait(
+    pub fn wait(
         &self,
         other: Option<(BorrowedFd<'_>, PollFlags)>,
         timeout: Option<Span>,

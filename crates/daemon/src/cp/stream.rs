@@ -1,8 +1,6 @@
 //! A CP-RUDP stream over a UDP socket: a file or a pipe goes from one end to the other at the rate that the aggregation points on the
 //! way report. One thread receives packets, runs timers, moves the application's bytes, sends packets and sleeps.
 
-use crate::clock::Clock;
-use crate::udp::{Arrival, Buffers, UdpPort};
 use rustix::event::PollFlags;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -11,6 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
 use weir_coord::header::{Flags, Prefix};
+use weir_linux::clock::Clock;
+use weir_linux::udp::{Arrival, Buffers, UdpPort};
 use weir_transport::coordination::Identity;
 use weir_transport::rudp::{Parameters, carrier};
 use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
@@ -18,7 +18,7 @@ use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 /// Bytes of one read of the input.
 const CHUNK: usize = 1 << 16;
 /// A stream ends after this long without a packet from the peer.
-pub const SILENCE: Span = Span::from_secs(30);
+pub(crate) const SILENCE: Span = Span::from_secs(30);
 /// The sender reports a silent peer after this long.
 const QUIET: Span = Span::from_secs(3);
 /// After the end of the stream, the receiver answers retransmissions until the peer has been silent for this long.
@@ -30,7 +30,7 @@ const LOOK: Span = Span::from_millis(200);
 
 /// The addresses of a stream's ends, and its MTU.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends {
+pub(crate) struct Ends {
     /// The socket's own address.
     pub at: SocketAddr,
     /// The peer's address; `None` for whoever opens the stream.
@@ -41,7 +41,7 @@ pub struct Ends {
 
 /// The totals of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Bytes of the application.
     pub bytes: u64,
     /// From the first packet to the last byte.
@@ -54,7 +54,7 @@ pub struct Summary {
 
 /// Why a stream ended early.
 #[derive(Debug)]
-pub enum CpError {
+pub(crate) enum CpError {
     /// The peer has said nothing for half a minute.
     Silence,
     /// It was interrupted.
@@ -87,7 +87,7 @@ fn is_reflected(packet: &[u8]) -> bool {
 }
 
 /// One end of a stream, and its socket.
-pub struct Driver {
+pub(crate) struct Driver {
     port: UdpPort,
     buffers: Buffers,
     peer: Option<SocketAddr>,
@@ -112,7 +112,7 @@ impl Driver {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
+    pub(crate) fn open(ends: &Ends, parameters: &Parameters, identity: &Identity) -> io::Result<Driver> {
         let port = UdpPort::bind(ends.at, false)?;
         port.let_fragment()?;
         let clock = Clock::starting_in(Span::ZERO);
@@ -138,7 +138,7 @@ impl Driver {
     ///
     /// # Errors
     /// Why the stream ended early.
-    pub fn send(
+    pub(crate) fn send(
         mut self,
         from: &mut (impl Read + AsFd),
         stop: &AtomicBool,
@@ -186,7 +186,7 @@ impl Driver {
     ///
     /// # Errors
     /// Why the stream ended early.
-    pub fn receive(mut self, to: &mut impl Write, stop: &AtomicBool) -> Result<Summary, CpError> {
+    pub(crate) fn receive(mut self, to: &mut impl Write, stop: &AtomicBool) -> Result<Summary, CpError> {
         let mut finished: Option<Summary> = None;
         loop {
             self.turn()?;

@@ -3,16 +3,9 @@
 //! except packets of the configured applications: the state machine rewrites their headers and may refuse them.
 //!
 //! The wire holds no packet: a frame that the outgoing device does not accept at once is dropped and counted. While the wire
-//! stands, both devices belong to it alone: their input is shut to the kernel's own stack ([`crate::shut`]), which would
+//! stands, both devices belong to it alone: their input is shut to the kernel's own stack ([`weir_linux::shut`]), which would
 //! otherwise answer or forward the same packets. All changes to the devices end with the process, however it ends.
 
-use crate::answer::answer;
-use crate::clock::{Clock, claim_processor, timespec_of};
-use crate::datagram::datagram;
-use crate::device::{addresses, index_of_name};
-use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
-use crate::port::{Batch, Frames, Port, Slot};
-use crate::shut::Shut;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::io;
@@ -22,6 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_base::{Span, Time};
 use weir_coord::{Config, FiveTuple, Packet, Point, Refusal, Side, Verdict};
+use weir_linux::clock::{Clock, claim_processor, timespec_of};
+use weir_linux::device::{addresses, index_of_name};
+use weir_linux::port::{Batch, Frames, Port, Slot};
+use weir_linux::shut::Shut;
+use weir_live::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, answer, datagram};
 
 /// The longest sleep, so that a request to stop is noticed.
 const LOOK_UP: Span = Span::from_millis(100);
@@ -32,7 +30,7 @@ const MOST_TAGS: usize = 2;
 
 /// Why a wire cannot be put between two devices.
 #[derive(Debug, thiserror::Error)]
-pub enum ApError {
+pub(crate) enum ApError {
     /// There is no such device.
     #[error("there is no device {0}")]
     NoDevice(String),
@@ -64,7 +62,7 @@ pub enum ApError {
 
 impl ApError {
     /// How to correct it.
-    pub fn help(&self) -> &'static str {
+    pub(crate) fn help(&self) -> &'static str {
         match self {
             ApError::NoDevice(_) => "`ip link` lists the devices",
             ApError::Unfit(_) => {
@@ -83,7 +81,7 @@ impl ApError {
 
 /// Counters and measurements of an aggregation point.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// The device towards this site's endpoints.
     pub local: String,
     /// The device towards the other site.
@@ -98,7 +96,7 @@ pub struct Snapshot {
 
 /// The snapshot of one application.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ApplicationSnapshot {
+pub(crate) struct ApplicationSnapshot {
     /// Its number.
     pub id: u8,
     /// Its name.
@@ -119,7 +117,7 @@ struct State {
 
 /// Reads the counters of an aggregation point while it works.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub(crate) struct Watch {
     devices: [String; 2],
     clock: Clock,
     state: Arc<Mutex<State>>,
@@ -127,7 +125,7 @@ pub struct Watch {
 
 impl Watch {
     /// What it has counted and measured up to now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let state = held(&self.state);
         let mut packets = vec![];
         let mut count = |name: String, value: u64| packets.push((name, value));
@@ -170,7 +168,7 @@ impl Watch {
     ///
     /// # Errors
     /// What is wrong with the configuration.
-    pub fn begin_anew(&self, config: &Config, seed: u64, epoch: u32) -> Result<(), ApError> {
+    pub(crate) fn begin_anew(&self, config: &Config, seed: u64, epoch: u32) -> Result<(), ApError> {
         held(&self.state).point = Point::new(config, seed, epoch)?;
         Ok(())
     }
@@ -182,7 +180,7 @@ fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// An aggregation point between two devices.
 #[derive(Debug)]
-pub struct AggregationPoint {
+pub(crate) struct AggregationPoint {
     /// Towards the endpoints, and towards the other site.
     ports: [Port; 2],
     indices: [u32; 2],
@@ -196,7 +194,7 @@ impl AggregationPoint {
     ///
     /// # Errors
     /// What is wrong with a device or with the configuration, or what the kernel refuses.
-    pub fn open(
+    pub(crate) fn open(
         local: &str,
         path: &str,
         config: &Config,
@@ -229,7 +227,7 @@ impl AggregationPoint {
     }
 
     /// A handle that reads its counters from any thread.
-    pub fn watch(&self) -> Watch {
+    pub(crate) fn watch(&self) -> Watch {
         self.watch.clone()
     }
 
@@ -237,8 +235,8 @@ impl AggregationPoint {
     ///
     /// # Errors
     /// The kernel's, for example because a device has gone away.
-    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
-        let mut batch = Batch::new();
+    pub(crate) fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut batch = Batch::default();
         // This thread sleeps whenever no packet waits. With ordinary scheduling on a busy machine it woke up milliseconds late.
         let _ = claim_processor();
         while !stop.load(Ordering::Relaxed) {
@@ -269,7 +267,7 @@ impl AggregationPoint {
         if batch.frames().is_empty() {
             return Ok(more);
         }
-        let mut ways = [None; crate::port::BATCH];
+        let mut ways = [None; weir_linux::port::BATCH];
         {
             let mut state = held(&self.watch.state);
             let now = self.watch.clock.now();
@@ -402,8 +400,8 @@ fn index_of(device: &str) -> Result<u32, ApError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::Slot;
     use weir_coord::header::{self, Flags, Version};
+    use weir_linux::port::Slot;
 
     /// Application 1: datagrams within 10.0.0.0/8 at port 9000.
     fn state() -> State {

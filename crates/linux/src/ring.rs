@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 
 /// The receiving side.
 #[derive(Debug)]
-pub(crate) struct ReceiveRing {
+pub struct ReceiveRing {
     socket: OwnedFd,
     map: NonNull<u8>,
     length: usize,
@@ -31,7 +31,7 @@ pub(crate) struct ReceiveRing {
 
 /// A frame as it lies in the ring.
 #[derive(Debug)]
-pub(crate) struct Received<'a> {
+pub struct Received<'a> {
     /// Index of the device that it came in on.
     pub device: u32,
     /// The kernel's receive stamp: nanoseconds of `CLOCK_REALTIME`.
@@ -47,7 +47,7 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// Packet sockets are not permitted, or memory is short.
-    pub(crate) fn open(mtu: usize) -> io::Result<ReceiveRing> {
+    pub fn open(mtu: usize) -> io::Result<ReceiveRing> {
         let socket = packet_socket(0)?;
         option::set(
             &socket,
@@ -85,12 +85,12 @@ impl ReceiveRing {
     }
 
     /// Whether a frame is waiting.
-    pub(crate) fn ready(&self) -> bool {
+    pub fn ready(&self) -> bool {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
     /// Hands the oldest waiting frame to `take` and gives its place back to the kernel; `None` when no frame waits.
-    pub(crate) fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
+    pub fn receive<T>(&mut self, take: impl FnOnce(Received<'_>) -> T) -> Option<T> {
         let status = self.status().load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
@@ -121,7 +121,7 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// The kernel's.
-    pub(crate) fn take_drops(&self) -> io::Result<u64> {
+    pub fn take_drops(&self) -> io::Result<u64> {
         dropped(&self.socket)
     }
 
@@ -150,7 +150,7 @@ unsafe impl Send for ReceiveRing {}
 
 /// The sending side.
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub struct Sender {
     socket: OwnedFd,
 }
 
@@ -159,7 +159,7 @@ impl Sender {
     ///
     /// # Errors
     /// Packet sockets are not permitted.
-    pub(crate) fn open() -> io::Result<Sender> {
+    pub fn open() -> io::Result<Sender> {
         // Protocol 0 receives nothing.
         let socket = packet_socket(0)?;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
@@ -171,7 +171,7 @@ impl Sender {
     }
 
     /// Sends frames, each out of its device, in order; returns how many of them the kernel refused.
-    pub(crate) fn send<'a>(&self, frames: impl Iterator<Item = (u32, &'a [u8])>) -> u64 {
+    pub fn send<'a>(&self, frames: impl Iterator<Item = (u32, &'a [u8])>) -> u64 {
         let mut frames = frames.peekable();
         let mut refused = 0;
         while frames.peek().is_some() {
@@ -228,7 +228,7 @@ impl Sender {
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
+pub fn dropped(socket: &OwnedFd) -> io::Result<u64> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     // SAFETY: the pointer names a tpacket_stats of the given length, as PACKET_STATISTICS fills in but for version 3.
@@ -245,7 +245,7 @@ pub(crate) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
 }
 
 /// A packet socket that hands over whole frames.
-pub(crate) fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
+pub fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
     use rustix::net::{AddressFamily, RawProtocol, SocketFlags, SocketType};
     let protocol = RawProtocol::new(u32::from(protocol.to_be())).map(rustix::net::Protocol::from_raw);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -253,7 +253,7 @@ pub(crate) fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
 }
 
 /// Starts reception of one protocol from the device of this index, or from every device with 0.
-pub(crate) fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<()> {
+pub fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: plain data for which all zeros is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;

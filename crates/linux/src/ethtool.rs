@@ -26,7 +26,7 @@ const BUNDLING: [(u32, &str); 3] = [(0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")]
 ///
 /// # Errors
 /// The kernel's; the text names device and offload.
-pub(crate) fn switch_offloads_off(device: &str) -> io::Result<()> {
+pub fn switch_offloads_off(device: &str) -> io::Result<()> {
     OFFLOADS.iter().try_for_each(|(command, what)| {
         ask(device, *command).map(drop).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot switch off {what} of {device}: {error}"))
@@ -38,7 +38,7 @@ pub(crate) fn switch_offloads_off(device: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn missing_offloads(device: &str) -> io::Result<Vec<&'static str>> {
+pub fn missing_offloads(device: &str) -> io::Result<Vec<&'static str>> {
     let mut missing = vec![];
     for (command, what) in BUNDLING {
         if ask(device, command)? == 0 {

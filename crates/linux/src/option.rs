@@ -4,12 +4,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use std::io;
 
 /// Sets an option of this level (`SOL_PACKET`, say) whose value is `T` as the kernel lays it out (setsockopt(2)).
-pub(crate) fn set<T: Copy>(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: T,
-) -> io::Result<()> {
+pub fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> {
     // SAFETY: the pointer names a value of the given length; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(

@@ -8,14 +8,14 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io;
 
 /// The processors of new devices of a namespace (Documentation/admin-guide/sysctl/net.rst). In Linux since 6.3.
-pub(crate) const ORDER: &str = "core.rps_default_mask";
+pub const ORDER: &str = "core.rps_default_mask";
 
 /// From now on each new device of the calling thread's namespace has its packets processed by one processor. Devices with
 /// different numbers take turns among those on which this process may run.
 ///
 /// # Errors
 /// The kernel is older than 6.3, or it keeps the processor for other work.
-pub(crate) fn keep_order(number: usize) -> io::Result<()> {
+pub fn keep_order(number: usize) -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let processors: Vec<usize> =
         (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();

@@ -1,0 +1,21 @@
+//! What the other crates need of Linux, as small types over system calls. Hosts: [`namespace`]s, [`netlink`], [`device`]s and their
+//! offloads ([`ethtool`]), the [`order`] of packets. Packets: sockets for frames ([`port`], [`ring`], and [`shut`], which keeps them from
+//! the kernel's own stack) and for datagrams ([`udp`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`].
+
+pub mod clock;
+pub mod device;
+pub mod ethtool;
+pub mod namespace;
+pub mod netlink;
+pub mod option;
+pub mod order;
+pub mod port;
+pub mod privileges;
+pub mod ring;
+pub mod shut;
+pub mod signals;
+pub mod tcp_info;
+pub mod udp;
+
+pub use clock::{Scheduling, claim_processor};
+pub use namespace::{Privilege, enter, may_make_namespaces};
