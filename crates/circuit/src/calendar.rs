@@ -5,12 +5,12 @@
 //! A guaranteed circuit competes with other reservations only. A circuit that is admitted by the average use of its links (3.4,
 //! 3.5.3) also leaves room for the average background traffic, since nothing polices or schedules it.
 
-use crate::{Destination, Utc};
+use crate::Utc;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound::Excluded;
-use weir_base::{Rate, Span};
+use weir_base::{Prefix, Rate, Span};
 
 /// The guarantee of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -30,7 +30,7 @@ pub struct Circuit {
     /// The device by which it leaves the host.
     pub device: String,
     /// Its destination.
-    pub destination: Destination,
+    pub destination: Prefix,
     /// Its rate.
     pub rate: Rate,
     /// Its round trip.
@@ -98,7 +98,7 @@ pub struct Calendar {
     /// Reserved rate of each device: bits per second from each instant on, until the next.
     levels: BTreeMap<String, BTreeMap<Utc, u64>>,
     /// The intervals of each destination, which do not overlap: by start, with their number.
-    intervals: BTreeMap<(String, Destination), BTreeMap<Utc, u64>>,
+    intervals: BTreeMap<(String, Prefix), BTreeMap<Utc, u64>>,
 }
 
 impl Calendar {

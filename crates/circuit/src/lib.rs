@@ -8,7 +8,6 @@
 
 mod burst;
 mod calendar;
-mod destination;
 mod explain;
 mod headers;
 mod plan;
@@ -19,7 +18,6 @@ pub mod transfer;
 mod utc;
 
 pub use calendar::{Calendar, Card, Circuit, Conflict, Guarantee};
-pub use destination::{Destination, DestinationError};
 pub use explain::Row;
 pub use headers::Headers;
 pub use plan::{Control, Plan};

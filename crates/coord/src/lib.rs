@@ -30,7 +30,7 @@ mod loss;
 mod measure;
 mod path;
 pub mod point;
-mod prefix;
+mod ports;
 mod rtt;
 pub mod scheme;
 pub mod seal;

@@ -5,8 +5,8 @@ use crate::transfer::PublicKey;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use weir_base::{Bytes, Rate, Span};
-use weir_circuit::{Destination, Utc};
+use weir_base::{Bytes, Prefix, Rate, Span};
+use weir_circuit::Utc;
 
 /// The file of reservations.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct StoreArgs {
 pub struct Asked {
     /// Where the circuit leads: an address or a prefix
     #[arg(long, value_name = "DESTINATION")]
-    pub to: Destination,
+    pub to: Prefix,
     /// The device that it leaves by
     #[arg(long)]
     pub device: String,

@@ -3,10 +3,8 @@
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use weir_base::{Bytes, Rate, Span};
-use weir_circuit::{
-    Circuit, Control, Destination, Guarantee, Plan, Priority, Refusal, Request, Store, Timers,
-};
+use weir_base::{Bytes, Prefix, Rate, Span};
+use weir_circuit::{Circuit, Control, Guarantee, Plan, Priority, Refusal, Request, Store, Timers};
 use weir_shaper::{Class, Device, Handle, Match, Step};
 
 /// The queueing discipline of a device that has circuits.
@@ -49,8 +47,10 @@ pub struct Up {
 }
 
 impl Up {
-    pub(crate) fn destination(&self) -> Result<Destination, Failure> {
-        self.destination.parse().map_err(|error| Failure::failed(format!("a journal is damaged: {error}")))
+    pub(crate) fn destination(&self) -> Result<Prefix, Failure> {
+        self.destination.parse().map_err(|error: weir_base::PrefixError| {
+            Failure::failed(format!("a journal is damaged: {error}"))
+        })
     }
 
     /// The plan that its host's settings follow.

@@ -3,7 +3,7 @@
 use super::entry::{ROOT, Up};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
-use weir_circuit::Destination;
+use weir_base::Prefix;
 use weir_linux::namespace::Namespace;
 use weir_shaper::{Device, Handle, Problem, Snapshot, Step};
 
@@ -105,7 +105,7 @@ pub(crate) fn is_ours(snapshot: &Snapshot) -> bool {
 
 /// Removes the window of a destination, if the control is in the kernel.
 fn forget_window(destination: &str) -> Result<(), Failure> {
-    let Ok(destination) = destination.parse::<Destination>() else { return Ok(()) };
+    let Ok(destination) = destination.parse::<Prefix>() else { return Ok(()) };
     match weir_kernel::remove_circuit(destination.address(), destination.length()) {
         Ok(_) | Err(weir_kernel::Problem::NotLoaded(_) | weir_kernel::Problem::NotBuilt) => Ok(()),
         Err(problem) => Err(problem.into()),
