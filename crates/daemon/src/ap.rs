@@ -2,7 +2,6 @@
 
 mod wire;
 
-use crate::Run;
 use crate::failure::Failure;
 use crate::frame::status::{Counters, Part, Status, show_of};
 use crate::frame::{Common, Daemon, Process, log};
@@ -44,6 +43,8 @@ pub struct ApArgs {
     pub(crate) action: Option<ApAction>,
     #[command(flatten)]
     pub(crate) wire: Option<WireArgs>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
@@ -65,8 +66,6 @@ pub(crate) struct WireArgs {
     /// With a key, every header is of version 2 and sealed
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,20 +79,6 @@ pub(crate) enum ApAction {
         #[arg(long)]
         json: bool,
     },
-}
-
-impl Run for ApArgs {
-    fn run(&self) -> Result<(), Failure> {
-        match (&self.action, &self.wire) {
-            (Some(ApAction::Show { device, json }), _) => {
-                show_of(WireArgs::COMMAND, WireArgs::KIND, device.as_deref(), *json)
-            }
-            (None, Some(wire)) => wire.run(),
-            (None, None) => {
-                Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
-            }
-        }
-    }
 }
 
 impl From<ApError> for Failure {
@@ -156,7 +141,7 @@ fn epoch_and_seed() -> (u32, u64) {
     (since_1970.as_secs() as u32, since_1970.as_nanos() as u64)
 }
 
-impl Daemon for WireArgs {
+impl Daemon for ApArgs {
     const COMMAND: &'static str = "ap";
     const KIND: &'static str = "aggregation point";
 
@@ -165,37 +150,49 @@ impl Daemon for WireArgs {
     }
 
     fn work(&self, process: &Process) -> Result<(), Failure> {
-        let mut config = config(self)?;
-        // No other point works at this device while this one has its name.
-        process.name(&self.local)?;
-        let (epoch, seed) = epoch_and_seed();
-        let mut point = AggregationPoint::open(&self.local, &self.path, &config, seed, epoch)?;
-        let names: Vec<&str> =
-            config.application.iter().map(|application| application.name.as_str()).collect();
-        let begun = format!(
-            "aggregation point between {} and {} for {}; interrupt it to end",
-            self.local,
-            self.path,
-            names.join(", ")
-        );
-        let watch = point.watch();
-        process.on_hang_up(move |now: WireArgs| {
-            let new = self::config(&now)?;
-            if new != config {
-                let (epoch, seed) = epoch_and_seed();
-                watch.begin_anew(&new, seed, epoch)?;
-                config = new;
+        match (&self.action, &self.wire) {
+            (Some(ApAction::Show { device, json }), _) => {
+                show_of(Self::COMMAND, Self::KIND, device.as_deref(), *json)
             }
-            Ok(())
-        });
-        let watch = point.watch();
-        process.begin(move || status(watch.snapshot()))?;
-        log::info(&begun);
-        let ended = point.run(&process.stop());
-        ended.map_err(|error| Failure::failed(format!("the aggregation point failed: {error}")))?;
-        let snapshot = point.watch().snapshot();
-        print(&Status { kind: Self::KIND.to_owned(), up_s: snapshot.up_s, ..status(snapshot) }.text())
+            (None, Some(wire)) => work(wire, process),
+            (None, None) => {
+                Err(Failure::bad_input("the two devices are missing", "`weir ap --help` shows an example"))
+            }
+        }
     }
+}
+
+fn work(args: &WireArgs, process: &Process) -> Result<(), Failure> {
+    let mut config = config(args)?;
+    // No other point works at this device while this one has its name.
+    process.name(&args.local)?;
+    let (epoch, seed) = epoch_and_seed();
+    let mut point = AggregationPoint::open(&args.local, &args.path, &config, seed, epoch)?;
+    let names: Vec<&str> = config.application.iter().map(|application| application.name.as_str()).collect();
+    let begun = format!(
+        "aggregation point between {} and {} for {}; interrupt it to end",
+        args.local,
+        args.path,
+        names.join(", ")
+    );
+    let watch = point.watch();
+    process.on_hang_up(move |now: ApArgs| {
+        let Some(now) = now.wire else { return Ok(()) };
+        let new = self::config(&now)?;
+        if new != config {
+            let (epoch, seed) = epoch_and_seed();
+            watch.begin_anew(&new, seed, epoch)?;
+            config = new;
+        }
+        Ok(())
+    });
+    let watch = point.watch();
+    process.begin(move || status(watch.snapshot()))?;
+    log::info(&begun);
+    let ended = point.run(&process.stop());
+    ended.map_err(|error| Failure::failed(format!("the aggregation point failed: {error}")))?;
+    let snapshot = point.watch().snapshot();
+    print(&Status { kind: ApArgs::KIND.to_owned(), up_s: snapshot.up_s, ..status(snapshot) }.text())
 }
 
 fn status(snapshot: Snapshot) -> Status {
