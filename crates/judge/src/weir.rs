@@ -167,7 +167,8 @@ impl Weir {
         }
     }
 
-    /// Runs the lab once. What weir says stands in a file beside its results, until it has ended well.
+    /// Runs the lab once, in a folder of its own that becomes `out` when it has ended well: a run that a killed judge left behind may
+    /// still write. What weir says stands in a file beside it until then.
     fn run(
         &self,
         folder: &Path,
@@ -180,6 +181,8 @@ impl Weir {
         if out.exists() {
             fs::remove_dir_all(out).map_err(Trouble::io(out))?;
         }
+        forget_parts(out);
+        let part = out.with_extension(format!("{PART}{}", std::process::id()));
         let said = out.with_extension("txt");
         fs::create_dir_all(out.parent().unwrap_or(folder)).map_err(Trouble::io(out))?;
         let file = File::create(&said).map_err(Trouble::io(&said))?;
@@ -187,7 +190,7 @@ impl Weir {
             .arg("run")
             .arg(folder.join("lab.toml"))
             .args(["--on", engine, "--no-report", "--set", &format!("run.seed={seed}"), "--out"])
-            .arg(out)
+            .arg(&part)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file)
@@ -205,8 +208,11 @@ impl Weir {
             }
         };
         match status.code() {
-            Some(0) if read(out).is_none() => Err(missing()),
-            Some(0) => fs::remove_file(&said).map_err(Trouble::io(&said)),
+            Some(0) if read(&part).is_none() => Err(missing()),
+            Some(0) => {
+                fs::rename(&part, out).map_err(Trouble::io(out))?;
+                fs::remove_file(&said).map_err(Trouble::io(&said))
+            }
             Some(130) => Err(Trouble::Io("interrupted; the same command goes on".into())),
             _ => Err(Trouble::Failed(format!("weir: {status}: {}", last_lines(&said)))),
         }
@@ -233,6 +239,27 @@ fn read(out: &Path) -> Option<RunSummary> {
     let text = fs::read(out.join("summary.json")).ok()?;
     let mut summary: Summary = serde_json::from_slice(&text).ok()?;
     summary.runs.pop()
+}
+
+/// What the extension of a run that is under way begins with; the judge's process number follows.
+const PART: &str = "part-";
+
+/// Removes what killed judges left of a run.
+fn forget_parts(out: &Path) {
+    let Some(Ok(entries)) = out.parent().map(fs::read_dir) else { return };
+    let is_part = |path: &PathBuf| {
+        let extension = path.extension().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        path.file_stem() == out.file_name() && extension.starts_with(PART)
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_part) {
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                // A run that still writes there ends by itself; the next judge removes it.
+                eprintln!("    {}: {error}", path.display());
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Where an invalid run is set aside.
