@@ -214,7 +214,7 @@ mod tests {
         let whole = room(&config, &[flows]);
         let [application] = &whole.application[..] else { panic!("{whole:?}") };
         assert_eq!((application.id, application.local_ports.to_string()), (2, "23002-23004".into()));
-        assert_eq!(application.remote[1].to_string(), "10.0.0.4/32");
+        assert_eq!(application.remote[1].to_string(), "10.0.0.4");
         assert!(whole.check().is_ok());
     }
 }
