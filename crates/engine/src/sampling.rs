@@ -84,9 +84,7 @@ impl Sampler {
             sample_station(fabric, station, now, recorder);
         }
     }
-}
 
-impl Sampler {
     /// Records what an overlay did with the packets of each flow.
     fn sample_transits<P: Wire>(&self, fabric: &mut Fabric<P>, now: Time, recorder: &mut dyn Recorder) {
         for flow in 0..self.flows.len().min(fabric.carried_flows()) {

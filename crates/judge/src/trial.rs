@@ -43,6 +43,16 @@ impl Outcome {
     }
 }
 
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Outcome {
+        match verdict {
+            Verdict::Agree => Outcome::Agree,
+            Verdict::Differs => Outcome::Differs,
+            Verdict::CannotTell => Outcome::CannotTell,
+        }
+    }
+}
+
 /// How a lab is tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
@@ -67,38 +77,39 @@ pub struct Trial {
     pub rows: Vec<Row>,
 }
 
-impl Trial {
-    fn without(outcome: Outcome, reason: String, live: usize, rows: Vec<Row>) -> Trial {
-        Trial { outcome, reason, live, rows }
-    }
-}
-
 /// Tries a lab in this folder, which keeps its runs.
 ///
 /// # Errors
 /// A file cannot be written, or weir cannot be started.
 pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<Trial, Trouble> {
     place(cell, folder)?;
-    let mut sim = match weir.simulate(folder, SEEDS) {
-        Ok(sim) => sim,
-        Err(Trouble::Failed(reason)) => {
-            return Ok(Trial::without(Outcome::Failed, format!("sim: {reason}"), 0, vec![]));
-        }
+    let (mut live, mut rows) = (vec![], vec![]);
+    let (outcome, reason) = match decide(weir, cell, folder, way, &mut live, &mut rows) {
+        Ok(()) => (Outcome::from(verdict::of_cell(&rows)), String::new()),
+        Err(Trouble::Invalid(reason)) => (Outcome::Invalid, reason),
+        Err(Trouble::Failed(reason)) => (Outcome::Failed, reason),
         Err(trouble) => return Err(trouble),
     };
-    let mut live: Vec<RunSummary> = vec![];
+    Ok(Trial { outcome, reason, live: live.len(), rows })
+}
+
+/// Runs both engines until the measures are decided, or there are no more live runs. `live` and `rows` hold what is there at an error, too.
+fn decide(
+    weir: &Weir,
+    cell: &Cell,
+    folder: &Path,
+    way: Way<'_>,
+    live: &mut Vec<RunSummary>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Trouble> {
+    let simulate = |seeds| weir.simulate(folder, seeds).map_err(failed_on("sim: "));
     let run = |live: &mut Vec<RunSummary>, only_kept: bool| {
         let length = Duration::from_secs(cell.duration.into());
-        let found = weir.live(folder, live.len() + 1, length, only_kept)?;
+        let found = weir.live(folder, live.len() + 1, length, only_kept).map_err(failed_on(LIVE))?;
         let is_there = found.is_some();
         live.extend(found);
         Ok(is_there)
     };
-    // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
-    let mut next = Ok(true);
-    while live.len() < way.most && matches!(next, Ok(true)) {
-        next = run(&mut live, true);
-    }
     let judged = |live: &[RunSummary], sim: &[RunSummary]| {
         let late = 2.0 * lateness_ms(folder, live.len()) / cell.rtt;
         let scale = Scale { packet_ms: cell.packet_ms(), late };
@@ -106,40 +117,31 @@ pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<
         rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));
         rows
     };
-    let mut rows = judged(&live, &sim);
-    let undecided = |live: &[RunSummary], rows: &[Row]| {
-        live.len() < way.most && (live.len() < FEWEST || verdict::of_cell(rows) == Verdict::CannotTell)
-    };
-    while next.is_ok() && !way.only_kept && undecided(&live, &rows) {
-        next = run(&mut live, false);
-        rows = judged(&live, &sim);
+    let sim = simulate(SEEDS)?;
+    // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
+    let mut kept = Ok(true);
+    while live.len() < way.most && matches!(kept, Ok(true)) {
+        kept = run(live, true);
     }
-    if next.is_ok() && live.len() >= FEWEST && verdict::of_cell(&rows) == Verdict::CannotTell {
-        sim = match weir.simulate(folder, MANY_SEEDS) {
-            Ok(sim) => sim,
-            Err(Trouble::Failed(reason)) => {
-                return Ok(Trial::without(Outcome::Failed, format!("sim: {reason}"), live.len(), rows));
-            }
-            Err(trouble) => return Err(trouble),
-        };
-        rows = judged(&live, &sim);
+    *rows = judged(live, &sim);
+    kept?;
+    let is_open = |rows: &[Row]| verdict::of_cell(rows) == Verdict::CannotTell;
+    while !way.only_kept && live.len() < way.most && (live.len() < FEWEST || is_open(rows)) {
+        run(live, false)?;
+        *rows = judged(live, &sim);
     }
-    match next {
-        Err(Trouble::Invalid(reason)) => {
-            return Ok(Trial::without(Outcome::Invalid, reason, live.len(), rows));
-        }
-        Err(Trouble::Failed(reason)) => {
-            return Ok(Trial::without(Outcome::Failed, format!("{LIVE}{reason}"), live.len(), rows));
-        }
-        Err(trouble) => return Err(trouble),
-        Ok(_) => {}
+    if live.len() >= FEWEST && is_open(rows) {
+        *rows = judged(live, &simulate(MANY_SEEDS)?);
     }
-    let outcome = match verdict::of_cell(&rows) {
-        Verdict::Agree => Outcome::Agree,
-        Verdict::Differs => Outcome::Differs,
-        Verdict::CannotTell => Outcome::CannotTell,
-    };
-    Ok(Trial::without(outcome, String::new(), live.len(), rows))
+    Ok(())
+}
+
+/// Names the engine in a failure.
+fn failed_on(engine: &'static str) -> impl Fn(Trouble) -> Trouble {
+    move |trouble| match trouble {
+        Trouble::Failed(reason) => Trouble::Failed(format!("{engine}{reason}")),
+        trouble => trouble,
+    }
 }
 
 /// Writes the lab into its folder. A folder with another lab, by another version of the judge, is set aside.

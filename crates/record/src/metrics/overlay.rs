@@ -31,6 +31,11 @@ impl View<'_> {
         let whole: f64 = whole.iter().map(|name| grown(name)).sum();
         Value::from(ratio(100.0 * grown(part), whole))
     }
+
+    /// The values of a state of all stations that record it, in all periods of the window.
+    fn stations_values(&self, states: &[&str]) -> Value {
+        Distribution::of(self.told(states).flat_map(|told| told.within.iter().copied())).into()
+    }
 }
 
 impl Flows<'_> {
@@ -165,12 +170,5 @@ family! {
         source: SOURCE,
         states: &["expired_packets"],
         reduction: Reduction::Stations(|view, states| view.stations_grew(states)),
-    }
-}
-
-impl View<'_> {
-    /// The values of a state of all stations that record it, in all periods of the window.
-    fn stations_values(&self, states: &[&str]) -> Value {
-        Distribution::of(self.told(states).flat_map(|told| told.within.iter().copied())).into()
     }
 }
