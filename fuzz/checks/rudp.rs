@@ -2,9 +2,9 @@
 //! prefix of those written.
 
 use weir_base::{Ecn, Span, Time};
-use weir_transport::coordination::Identity;
+use weir_coord::participation::Identity;
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Stream};
 use weir_transport::rudp::{Parameters, carrier};
-use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
 
 /// Two ends, the packets under way to each, and the bytes written at the first and read at the second.
 struct Pair {

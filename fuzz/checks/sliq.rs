@@ -2,8 +2,9 @@
 //! packet are written as the same bytes.
 
 use weir_base::{Bytes, Ecn, Span, Time};
-use weir_transport::sliq::wire::{Frame, Header};
-use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Setup, Stream};
+use weir_sliq::wire::{Frame, Header};
+use weir_transport::{Config, End};
 
 /// Two ends with a stream under a deadline, and packets between them.
 struct Pair {

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Once, OnceLock};
 use weir_base::{Bytes, Ecn, Span, Time};
+use weir_coord::participation::{Coordination, Identity};
 use weir_coord::seal::Key;
 use weir_coord::{Config, FiveTuple, Packet, Point, Side, Verdict};
-use weir_transport::coordination::{Coordination, Identity};
-use weir_transport::sliq::handshake::{Keys, Responder};
-use weir_transport::sliq::host::{Accepts, Host, setup};
-use weir_transport::sliq::link::{Link, LinkSetup};
-use weir_transport::sliq::{FastStart, Parameters};
-use weir_transport::{Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
+use weir_sliq::handshake::{Keys, Responder};
+use weir_sliq::host::{Accepts, Host, setup};
+use weir_sliq::link::{Link, LinkSetup};
+use weir_sliq::{FastStart, Parameters};
 
 /// The participants: two hosts and a stranger.
 const CLIENT: usize = 0;

@@ -14,6 +14,7 @@ mod named;
 mod packet;
 mod prefix;
 mod random;
+mod ranges;
 mod registry;
 pub mod terminal;
 mod time;
@@ -28,6 +29,7 @@ pub use named::Named;
 pub use packet::{FlowId, Packet};
 pub use prefix::{Prefix, PrefixError};
 pub use random::Random;
+pub use ranges::within;
 pub use time::{Span, Time};
 pub use units::{Bytes, Rate, UnitError};
 

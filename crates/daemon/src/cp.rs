@@ -23,9 +23,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use stream::{CpError, Driver, Ends, SILENCE, Summary};
 use weir_base::{Bytes, Rate, Span};
+use weir_coord::participation::Identity;
 use weir_coord::scheme;
 use weir_coord::seal::Key;
-use weir_transport::coordination::Identity;
 use weir_transport::rudp::Parameters;
 
 /// Smallest IP packet: the room that the headers and some payload need.

@@ -1,9 +1,9 @@
 //! The greatest goodput that links and shapers allow a group: their rates less all headers.
 
 use weir_base::{Bytes, Rate};
+use weir_endpoint::FullPacket;
 use weir_plan::{Group, Ip, Link, Run};
 use weir_queue::Shaping;
-use weir_transport::FullPacket;
 
 /// Headers of IP (RFC 791, RFC 8200).
 const IPV4: Bytes = Bytes::new(20);

@@ -1,7 +1,8 @@
 //! An end of a connection as its application's socket: in the simulator, and in live runs of weir's own transports.
 
 use weir_base::{Bytes, Time};
-use weir_transport::{End, Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
+use weir_transport::End;
 use weir_workload::{Received, Socket, Trouble, Writes};
 
 /// The one stream of a flow.

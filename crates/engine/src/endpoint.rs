@@ -1,8 +1,8 @@
 //! Records of an endpoint's sending side: the same for simulated endpoints and for those over sockets.
 
 use weir_base::Time;
+use weir_endpoint::{Counts, Endpoint};
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
-use weir_transport::{Counts, Endpoint};
 
 /// Controllers' internal states are recorded for this many flows, the first of the run: nobody looks at single controllers
 /// among more, and their records would be larger than all others.

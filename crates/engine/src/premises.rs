@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 use weir_base::{Bytes, Span};
+use weir_endpoint::Settings;
 use weir_fabric::Paths;
 use weir_plan::{Change, Link, Run};
 use weir_queue::Limit;
 use weir_record::Premises;
-use weir_transport::{Config, Settings};
+use weir_transport::Config;
 use weir_workload::Role;
 
 /// Controllers that look for all of a link's capacity.
@@ -92,7 +93,7 @@ fn is_datagrams(group: &weir_plan::Group) -> bool {
 
 /// Whether a sender knows what has arrived, and waits as long as by default before it sends again.
 fn recovers_by_sack(settings: &Settings) -> bool {
-    settings.sack && settings.rto_min >= weir_transport::RTO_MIN
+    settings.sack && settings.rto_min >= weir_endpoint::RTO_MIN
 }
 
 /// Whether the only flow of a run must use its link; `None` if this cannot be told. The run's links are constant and orderly.
@@ -119,7 +120,7 @@ fn fills(run: &Run, paths: &Paths) -> Option<bool> {
     let full_rtt = rtt * (1.0 + buffer / bdp);
     let time = run.duration.saturating_sub(flow.start).as_secs_f64();
     let memory = SOCKET_BDP * bdp * SEGMENT_MEMORY;
-    let holds = |buffer: &weir_transport::Buffer| buffer.max.get() as f64 >= memory;
+    let holds = |buffer: &weir_endpoint::Buffer| buffer.max.get() as f64 >= memory;
     let is_bulk = group.workload.role() == Role::OneWay
         && group.workload.wanted(Span::from_secs(1)).is_none()
         && (flow.size, flow.stop) == (None, None);

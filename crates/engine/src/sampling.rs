@@ -16,7 +16,7 @@ use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 pub struct HostCounts {
     /// Bytes that the receiving application has read.
     pub read_bytes: u64,
-    /// Data packets that the sending transport has retransmitted ([`weir_transport::Endpoint::retransmitted`]).
+    /// Data packets that the sending transport has retransmitted ([`weir_endpoint::Endpoint::retransmitted`]).
     pub retransmitted: u64,
 }
 

@@ -5,10 +5,11 @@ use rustix::event::epoll::EventFlags;
 use std::io;
 use std::net::SocketAddr;
 use weir_base::Time;
+use weir_endpoint::{Body, Counts, Datagram, Endpoint};
 use weir_engine::EndSocket;
 use weir_linux::clock::Clock;
 use weir_linux::udp::{Buffers, UdpPort};
-use weir_transport::{Body, Counts, Datagram, End, Endpoint};
+use weir_transport::End;
 
 /// Receive calls before other sockets get their turn.
 const TURNS: usize = 4;

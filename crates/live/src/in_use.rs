@@ -2,8 +2,8 @@
 
 use crate::kernel_socket::KernelInUse;
 use weir_base::{Bytes, Time};
+use weir_endpoint::Endpoint;
 use weir_engine::EndSocket;
-use weir_transport::Endpoint;
 use weir_workload::{Received, Socket, Trouble, Writes};
 
 /// One of a flow's two sockets.

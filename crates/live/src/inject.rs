@@ -7,10 +7,10 @@ use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Bytes, Ecn, Time};
+use weir_coord::layer::Layer;
 use weir_engine::record_notice;
 use weir_fabric::Fabric;
 use weir_plan::{Ip, Run};
-use weir_transport::Layer;
 use weir_workload::{Application, End, Received, Role, Socket, Sockets, Trouble, Writes};
 
 /// All flows of a run whose datagrams the fabric sends.

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use std::net::SocketAddr;
 use weir_base::{Bytes, Histogram, Time};
+use weir_coord::layer::Layer;
 use weir_linux::clock::Clock;
-use weir_transport::Layer;
 use weir_workload::{Received, Socket, Trouble, Writes};
 
 /// Most that is written in one call, and read from one socket before others get their turn.

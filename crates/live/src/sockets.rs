@@ -14,11 +14,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
+use weir_coord::layer::Layer;
 use weir_engine::EndSocket;
 use weir_linux::option;
 use weir_linux::udp::UdpPort;
 use weir_plan::{Group, Run, Settings};
-use weir_transport::{Config, Layer};
+use weir_transport::Config;
 use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use std::io;
 use std::os::fd::AsFd;
 use weir_base::Span;
+use weir_endpoint::RTO_MIN;
 use weir_linux::ethtool::switch_offloads_off;
 use weir_linux::namespace::{Namespace, set_sysctl, sysctl};
 use weir_linux::netlink::{End, Netlink};
 use weir_linux::order::{ORDER, keep_order};
 use weir_linux::ring::{ReceiveRing, Sender};
 use weir_plan::{Buffer, Group, Ip, Run};
-use weir_transport::RTO_MIN;
 
 /// The sysctls whose effective values are recorded: those that decide TCP's behaviour and differ between systems.
 const RECORDED: [&str; 21] = [

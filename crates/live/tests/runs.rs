@@ -407,8 +407,8 @@ fn frames_arrive_whole() {
         let lost: Vec<u64> =
             flow.messages.iter().filter(|m| m.fate == MessageFate::Lost).map(|m| m.number).collect();
         assert_eq!((flow.messages.len(), lost), (40, vec![1]), "{source}");
-        let whole = flow.messages.iter().filter_map(|message| message.took);
-        assert!(whole.into_iter().all(|took| took.as_micros() >= 10_000 + 2 * 1200), "{source}");
+        let quickest = flow.messages.iter().filter_map(|message| message.took).min().unwrap();
+        assert!(quickest.as_micros() >= 10_000 + 2 * 1200, "{source}: {quickest:?}");
     }
 }
 

@@ -22,9 +22,9 @@ use crate::window;
 use std::collections::HashMap;
 use weir_base::{Bytes, Random, Rate, Span};
 use weir_control::Feedback;
+use weir_endpoint::{Buffer, Settings};
 use weir_fabric::Network;
 use weir_record::Param;
-use weir_transport::{Buffer, Settings};
 use weir_workload::Role;
 
 /// One cell of the tree: everything but what a repeat draws.
@@ -401,7 +401,7 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
         feedback,
         window_scaling: traffic.window_scaling.unwrap_or(true),
         sack: traffic.sack.unwrap_or(true),
-        rto_min: traffic.rto_min.unwrap_or(weir_transport::RTO_MIN),
+        rto_min: traffic.rto_min.unwrap_or(weir_endpoint::RTO_MIN),
         limited_transmit: traffic.limited_transmit.unwrap_or(true),
         delayed_ack: traffic.delayed_ack,
         window_updates: traffic.window_updates.unwrap_or(false),

@@ -3,8 +3,8 @@
 use crate::reader::Reader;
 use crate::run::{Group, Run};
 use std::collections::BTreeMap;
+use weir_sliq::MOST_STREAMS;
 use weir_transport::Config;
-use weir_transport::sliq::MOST_STREAMS;
 
 impl Run {
     /// The flows that share each connection of several flows.

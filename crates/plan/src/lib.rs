@@ -64,9 +64,9 @@ pub use run::{Carriage, Flow, Group, Ip, Pair, Run, Station, Window};
 pub use schema::{SettingHelp, describe_setting, schema};
 pub use template::template;
 pub use vary::leading_number;
+pub use weir_endpoint::{Buffer, Settings};
 /// A run's network, in the words of the fabric that is built from it.
 pub use weir_fabric::{Card, Change, Link, Network, Node, Outage, Playback, Reorder, Route, Shaper};
 pub use weir_record::Param;
-pub use weir_transport::{Buffer, Settings};
 
 pub use words::Words;

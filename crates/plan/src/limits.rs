@@ -13,9 +13,9 @@ use crate::timing::Timing;
 use crate::traffic::Traffic;
 use std::collections::HashSet;
 use weir_base::{Bytes, Rate, Span};
+use weir_endpoint::Settings;
 use weir_fabric::{Change, Link, Outage};
 use weir_queue::Limit;
-use weir_transport::Settings;
 use weir_workload::Role;
 
 const FASTEST: Rate = Rate::from_mbit_per_sec(1_000_000);

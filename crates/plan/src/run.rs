@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 use weir_base::{Bytes, Ecn, Random, Span, Time};
+use weir_endpoint::{Endpoint, Settings, Setup};
 use weir_fabric::{Link, Network, RoundTrips};
 use weir_record::Param;
-use weir_transport::{Endpoint, Settings, Setup};
 use weir_workload::{Application, Log};
 
 /// One cell of a lab's tree, in one repeat.
@@ -326,8 +326,8 @@ impl Run {
     /// for it.
     pub fn join(&self, flow: usize, ends: [&mut weir_transport::End; 2]) -> Option<[weir_transport::End; 2]> {
         let transport = self.groups[self.flows[flow].group].transport.as_ref()?;
-        let [from, to] =
-            ends.map(|end| end.join(transport, &self.setup(flow)).map(weir_transport::End::Other));
+        let [from, to] = ends
+            .map(|end| end.join(transport.parameters(), &self.setup(flow)).map(weir_transport::End::Other));
         Some([from?, to?])
     }
 
@@ -347,7 +347,7 @@ impl Run {
     }
 
     /// The layer between the application and a UDP socket at one end of a flow; `None` if there is none.
-    pub fn layer(&self, flow: usize) -> Option<weir_transport::Layer> {
+    pub fn layer(&self, flow: usize) -> Option<weir_coord::layer::Layer> {
         self.groups[self.flows[flow].group].transport.as_ref()?.layer(flow as u64)
     }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 use weir_base::{Bytes, Clock, Span};
 use weir_control::Codepoint;
-use weir_transport::Buffer;
+use weir_endpoint::Buffer;
 
 /// A traffic group: flows of one kind between a pair of hosts of their own.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -2,9 +2,9 @@
 
 use crate::packet::FlowAddress;
 use weir_base::Time;
+use weir_endpoint::{Counts, Endpoint};
 use weir_engine::EndSocket;
 use weir_plan::{Card, Pair, Run};
-use weir_transport::{Counts, Endpoint};
 use weir_workload::{End, Sockets};
 
 /// A UDP header (RFC 768).

@@ -4,11 +4,11 @@
 use core::net::{IpAddr, SocketAddr};
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
 use weir_base::{Ecn, FlowId, Packet, Span, Time};
+use weir_endpoint::Body;
+use weir_endpoint::{Flags, Segment};
 use weir_fabric::{DatagramView, Fabric, NO_FLOW, Rewrite, TcpView, Wire};
 use weir_plan::Ip;
 use weir_plan::address::{OVERLAY_PORT, address_of, port_of};
-use weir_transport::Body;
-use weir_transport::tcp::{Flags, Segment};
 
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;

@@ -15,13 +15,13 @@ use bounds::{Bounds, MOST_IN_ONE_TURN};
 use std::ops::Range;
 use turn::{News, Turn, transmit, turn};
 use weir_base::{FlowId, Packet, Time};
+use weir_endpoint::Endpoint;
 use weir_engine::{
     EngineError, HostCounts, Outcome, PacketLog, Sampler, Watch, observer, record_counts, record_notice,
 };
 use weir_fabric::{Delivery, EventQueue, Fabric, Wire};
 use weir_plan::{Card, Run};
 use weir_record::Recorder;
-use weir_transport::Endpoint;
 use weir_workload::{Application, End, Notice};
 
 /// After this many events (some milliseconds) the run checks its bounds. Then, and at each sample, it reports its progress and checks

@@ -4,14 +4,16 @@
 //!
 //! [`Layer`] writes and reads the header.
 
-use crate::coordination::{self, application};
-use crate::ranges::within;
-use crate::{End, Layer, Setup, Transport, udp};
+use crate::{End, Transport, udp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::within;
 use weir_coord::endpoint::Identity;
 use weir_coord::header::Version;
+use weir_coord::layer::Layer;
+use weir_coord::participation::{self, application};
 use weir_coord::seal::Key;
+use weir_endpoint::Setup;
 
 /// The CP transport's number in the header; aggregation points ignore it.
 const PROTOCOL: u8 = 2;
@@ -61,7 +63,7 @@ impl Transport for Parameters {
     }
     fn layer(&self, flow: u64) -> Option<Layer> {
         let Parameters { application, key, .. } = *self;
-        let flow = coordination::Identity::in_lab(flow).flow;
+        let flow = participation::Identity::in_lab(flow).flow;
         let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
         Some(Layer::new(identity, self.version()))
     }

@@ -1,8 +1,8 @@
 //! One end of a connection of any transport, as the value that drivers hold.
 
-use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::{Body, tcp, udp};
+use std::any::Any;
 use weir_base::{Ecn, Time};
+use weir_endpoint::{Body, Counts, Endpoint, Message, Part, Read, Sample, Setup, Stream};
 
 /// An endpoint of any transport. TCP and UDP are dispatched without an indirect call. The tag has a byte of its own, which is faster
 /// to read than a niche in a variant.
@@ -10,9 +10,9 @@ use weir_base::{Ecn, Time};
 #[repr(u8)]
 pub enum End {
     /// TCP.
-    Tcp(tcp::Connection),
+    Tcp(weir_tcp::Connection),
     /// UDP.
-    Udp(udp::Socket),
+    Udp(crate::udp::Socket),
     /// Another transport.
     Other(Box<dyn Endpoint>),
 }
@@ -28,8 +28,8 @@ macro_rules! each {
 }
 
 impl Endpoint for End {
-    fn join(&mut self, config: &crate::Config, setup: &crate::Setup<'_>) -> Option<Box<dyn Endpoint>> {
-        each!(self, join(config, setup))
+    fn join(&mut self, parameters: &dyn Any, setup: &Setup<'_>) -> Option<Box<dyn Endpoint>> {
+        each!(self, join(parameters, setup))
     }
     fn open(&mut self, now: Time) {
         each!(self, open(now));

@@ -1,61 +1,24 @@
-//! Connections: pure state machines with an explicit clock. Each transport is one module, an [`Endpoint`] and one line in the
-//! registry below; a driver needs to know the [`Endpoint`] trait only.
+//! The transports of labs. Each is one module, an [`weir_endpoint::Endpoint`] and one line in the registry below; a driver needs to know that trait only.
+//!
+//! TCP and SLIQ are crates of their own (`weir_tcp`, `weir_sliq`); `tcp.rs` and `sliq.rs` register them. The small ones are here.
 #![forbid(unsafe_code)]
 
-mod body;
-pub mod coordination;
 pub mod cp_udp;
 mod end;
-mod endpoint;
-mod guide;
-mod layer;
 mod paced;
-mod ranges;
 pub mod rap;
 pub mod rudp;
-mod settings;
-pub mod sliq;
-pub mod tcp;
+mod sliq;
+mod tcp;
 pub mod tfrc;
 pub mod udp;
 
-pub use body::{Body, Datagram};
 pub use end::End;
-pub use endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-pub use layer::Layer;
-pub use settings::{Buffer, RTO_MIN, Settings};
 
-use weir_base::{Bytes, Ecn};
-
-/// Input to the two ends of a flow's connection, besides the transport's own parameters.
-#[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// The group's settings; `None` if the transport uses none of them.
-    pub settings: Option<&'a Settings>,
-    /// Whether the application writes datagrams rather than a stream.
-    pub datagrams: bool,
-    /// Whether the network admits its datagrams one by one, and the host waits until it does.
-    pub admitted: bool,
-    /// The ECN codepoint of datagrams.
-    pub ecn: Ecn,
-    /// Largest IP packet.
-    pub mtu: Bytes,
-    /// Length of the IP header in bytes.
-    pub ip_header: u32,
-    /// The run's seed.
-    pub seed: u64,
-    /// Number of the flow.
-    pub flow: u64,
-}
-
-/// A full packet of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FullPacket {
-    /// Bytes of the application in the packet.
-    pub payload: Bytes,
-    /// Length of the IP packet.
-    pub length: Bytes,
-}
+use std::any::Any;
+use weir_base::Bytes;
+use weir_coord::layer::Layer;
+use weir_endpoint::{FullPacket, Setup};
 
 /// The properties of a transport that follow from its parameters.
 trait Transport {
@@ -112,6 +75,13 @@ macro_rules! transports {
 
         impl Config {
             fn transport(&self) -> &dyn Transport {
+                match self {
+                    $(Config::$Variant(parameters) => parameters,)+
+                }
+            }
+
+            /// The parameters of the transport, as [`weir_endpoint::Endpoint::join`] takes them.
+            pub fn parameters(&self) -> &dyn Any {
                 match self {
                     $(Config::$Variant(parameters) => parameters,)+
                 }

@@ -6,14 +6,15 @@
 //! Jacobson (RFC 6298). The fine-grain signal, the ratio of a fast to a slow average of the round trip time, is off by default and
 //! has the weights of ns-2's implementation (`kfrtt_`, `kxrtt_`).
 
-use crate::endpoint::Sample;
 use crate::paced::{Data, Flow, RateControl, Reporter, Writer, micros};
-use crate::ranges::within;
 use crate::tfrc::packet_length;
-use crate::{End, Setup, Transport};
+use crate::{End, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::within;
 use weir_base::{Bytes, Ewma, Span, Time};
+use weir_endpoint::Sample;
+use weir_endpoint::Setup;
 
 /// Parameters of RAP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

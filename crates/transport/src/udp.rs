@@ -1,12 +1,13 @@
 //! UDP (RFC 768): each write is a datagram that leaves at once, each arriving datagram is read once. There are no acknowledgements.
 
-use crate::endpoint::{Endpoint, Message, Read, Stream};
-use crate::layer::Layer;
-use crate::{Body, Datagram, End, Setup, Transport};
+use crate::{End, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weir_base::{Ecn, Time};
+use weir_coord::layer::Layer;
+use weir_endpoint::{Body, Datagram, Setup};
+use weir_endpoint::{Endpoint, Message, Read, Stream};
 
 /// UDP has no parameters of its own: the workload sets the ECN codepoint of datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use weir_base::{Bytes, Span};
 use weir_coord::cell::{Cell, Family};
 use weir_coord::header::Version;
+use weir_coord::participation::Identity;
 use weir_coord::{Statistic, endpoint};
-use weir_transport::coordination::Identity;
 
 /// The CP transport's number in the header; aggregation points do not look at it.
 const PROTOCOL: u8 = 2;

@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
 use weir_coord::header::{Flags, Prefix};
+use weir_coord::participation::Identity;
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Part, Stream};
 use weir_linux::clock::Clock;
 use weir_linux::udp::{Arrival, Buffers, UdpPort};
-use weir_transport::coordination::Identity;
 use weir_transport::rudp::{Parameters, carrier};
-use weir_transport::{Body, Datagram, Endpoint, Message, Part, Stream};
 
 /// Bytes of one read of the input.
 const CHUNK: usize = 1 << 16;

@@ -11,12 +11,12 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
+use weir_endpoint::Endpoint;
 use weir_linux::udp::UdpPort;
-use weir_transport::Endpoint;
-use weir_transport::sliq::handshake::Responder;
-use weir_transport::sliq::host::{Accepts, Host, setup};
-use weir_transport::sliq::link::{Link, LinkSetup};
-use weir_transport::sliq::{Parameters, StreamParameters};
+use weir_sliq::handshake::Responder;
+use weir_sliq::host::{Accepts, Host, setup};
+use weir_sliq::link::{Link, LinkSetup};
+use weir_sliq::{Parameters, StreamParameters};
 
 /// After this long without a packet from the peer, a packet asks whether it is there.
 const KEEPALIVE: Span = Span::from_secs(3);

@@ -1,4 +1,4 @@
-//! SLIQ over UDP sockets. The protocol is `weir_transport::sliq`, which has no socket and no clock; this module adds both, for
+//! SLIQ over UDP sockets. The protocol is `weir_sliq`, which has no socket and no clock; this module adds both, for
 //! one socket and the connections that it carries. One thread drives them in a loop: packets in, timers, application, packets
 //! out, sleep.
 
@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use weir_base::{Span, Time};
 use weir_linux::clock::Clock;
 use weir_linux::udp::{Arrival, Buffers, UdpPort};
-use weir_transport::sliq::host::Host;
+use weir_sliq::host::Host;
 
 /// Receive calls before connections are served.
 const TURNS: usize = 8;

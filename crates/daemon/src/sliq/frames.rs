@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use weir_base::Time;
 use weir_circuit::transfer::{BLOCK, BlockHeader, Message};
-use weir_transport::sliq::link::Link;
-use weir_transport::{Endpoint, Message as Written, Read, Stream};
+use weir_endpoint::{Endpoint, Message as Written, Read, Stream};
+use weir_sliq::link::Link;
 
 /// The stream that carries frames.
 pub(super) const STREAM: Stream = Stream(0);

@@ -4,7 +4,7 @@ use super::args::{MemberArgs, ShareArgs};
 use crate::cp::{identity, scheme};
 use crate::failure::Failure;
 use weir_coord::header::Version;
-use weir_transport::coordination::{Coordination, Identity};
+use weir_coord::participation::{Coordination, Identity};
 
 /// A connection's part in its application, and its identity.
 #[derive(Debug, Clone)]

@@ -13,10 +13,10 @@ use crate::output::{print, print_json};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Histogram, Rate, Span, Time};
-use weir_transport::sliq::host::Host;
-use weir_transport::sliq::link::Link;
-use weir_transport::sliq::{DeliveryName, LONGEST_DEADLINE, StreamParameters};
-use weir_transport::{Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
+use weir_sliq::host::Host;
+use weir_sliq::link::Link;
+use weir_sliq::{DeliveryName, LONGEST_DEADLINE, StreamParameters};
 
 /// Bytes of one write: zeros, which cost as much as other bytes.
 const PIECE: usize = 1 << 16;

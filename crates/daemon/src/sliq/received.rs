@@ -5,7 +5,7 @@ use rustix::time::ClockId;
 use std::io;
 use weir_base::{Span, Time};
 use weir_circuit::transfer::{Digest, Message};
-use weir_transport::Stream;
+use weir_endpoint::Stream;
 
 /// The sender is held back while this many bytes wait for the reader of standard output.
 const FULL: usize = 4 << 20;

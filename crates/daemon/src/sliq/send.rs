@@ -15,9 +15,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_circuit::transfer::{Digest, Message};
-use weir_transport::Endpoint;
-use weir_transport::sliq::StreamParameters;
-use weir_transport::sliq::host::Host;
+use weir_endpoint::Endpoint;
+use weir_sliq::StreamParameters;
+use weir_sliq::host::Host;
 
 /// Bytes that are kept ready to be written.
 const READY: usize = 1 << 20;

@@ -18,9 +18,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 use weir_base::{Span, Time};
 use weir_circuit::transfer::Message;
-use weir_transport::Endpoint;
-use weir_transport::sliq::host::Host;
-use weir_transport::sliq::link::Link;
+use weir_endpoint::Endpoint;
+use weir_sliq::host::Host;
+use weir_sliq::link::Link;
 
 /// A connection ends after this long without a packet from the peer.
 const SILENCE: Span = Span::from_secs(60);

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::str::FromStr;
-use weir_transport::sliq::handshake;
+use weir_sliq::handshake;
 use zeroize::Zeroizing;
 
 /// Length of a key in bytes.

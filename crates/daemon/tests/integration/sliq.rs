@@ -6,13 +6,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Bytes, Span, Time};
 use weir_daemon::sliq::{Application, Now, drive};
+use weir_endpoint::{Endpoint, Message, Stream};
 use weir_linux::namespace::Namespace;
 use weir_linux::udp::UdpPort;
-use weir_transport::sliq::Parameters;
-use weir_transport::sliq::handshake::{Keys, Responder};
-use weir_transport::sliq::host::{Accepts, Host, setup};
-use weir_transport::sliq::link::{Link, LinkSetup};
-use weir_transport::{Endpoint, Message, Stream};
+use weir_sliq::Parameters;
+use weir_sliq::handshake::{Keys, Responder};
+use weir_sliq::host::{Accepts, Host, setup};
+use weir_sliq::link::{Link, LinkSetup};
 
 const STREAM: Stream = Stream(0);
 

@@ -5,8 +5,8 @@ use crate::sockets::FlowSocket;
 use std::cmp::Reverse;
 use std::io;
 use weir_base::Time;
+use weir_endpoint::Endpoint;
 use weir_engine::{record_counts, record_endpoint};
-use weir_transport::Endpoint;
 use weir_workload::End;
 
 const ENDS: [End; 2] = [End::Sender, End::Receiver];

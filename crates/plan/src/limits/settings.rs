@@ -3,7 +3,7 @@
 use crate::reader::Reader;
 use std::ops::RangeInclusive;
 use weir_base::{Bytes, Span};
-use weir_transport::{Buffer, Settings};
+use weir_endpoint::{Buffer, Settings};
 
 /// About the largest value that Linux takes: `tcp_wmem` and `tcp_rmem` are signed 32-bit numbers.
 const LARGEST_BUFFER: Bytes = Bytes::new(2047 << 20);

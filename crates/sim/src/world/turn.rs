@@ -4,8 +4,8 @@ use super::bounds::MOST_IN_ONE_TURN;
 use crate::flow::Outlet;
 use crate::packet::{Pool, SimPacket};
 use weir_base::Time;
+use weir_endpoint::{Counts, Endpoint};
 use weir_fabric::Fabric;
-use weir_transport::{Counts, Endpoint};
 use weir_workload::End;
 
 /// The result of an end's turn.

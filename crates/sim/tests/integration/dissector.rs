@@ -1,4 +1,4 @@
-//! The Wireshark dissector of SLIQ (docs/sliq.lua), run by tshark, shows every field as `weir_transport::sliq::wire` has written it.
+//! The Wireshark dissector of SLIQ (docs/sliq.lua), run by tshark, shows every field as `weir_sliq::wire` has written it.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,7 @@ use weir_engine::{Capture, Engine, Watch};
 use weir_plan::Lab;
 use weir_record::Records;
 use weir_sim::Simulator;
-use weir_transport::sliq::wire::{
-    Ack, Data, Flags, Frame, Header, Kind, Marks, Part, Repair, is_well_formed,
-};
+use weir_sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Marks, Part, Repair, is_well_formed};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sliq.lua");
 

@@ -12,9 +12,9 @@ pub(crate) use packet::{Data, HEADER, Kind, Writer, reader};
 use seen::Seen;
 use source::Source;
 
-use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
+use weir_endpoint::{Body, Datagram};
+use weir_endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;

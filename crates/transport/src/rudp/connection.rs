@@ -5,12 +5,12 @@ use super::pacer::Pacer;
 use super::receiver::Receiver;
 use super::sender::{Holes, Sender};
 use super::wire::{DATA_HEADER, Header};
-use crate::endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
-use crate::guide::Guide;
-use crate::{Body, Datagram};
 use weir_base::{Bytes, Ecn, Span, Time};
+use weir_coord::guide::Guide;
 use weir_coord::header::LONGEST as CP_HEADER;
 use weir_coord::scheme::Own;
+use weir_endpoint::{Body, Datagram};
+use weir_endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;

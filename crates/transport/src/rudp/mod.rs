@@ -14,17 +14,18 @@ mod receiver;
 mod sender;
 mod wire;
 
-use crate::coordination::{self, Coordination, FIRST_RATE, Identity, MOST_RATE, address};
-use crate::guide::Guide;
-use crate::ranges::within;
-use crate::{End, Endpoint, Setup, Transport};
+use crate::{End, Transport};
 use connection::Connection;
 use pacer::Pacer;
 use schemars::JsonSchema;
 pub use sender::Holes;
 use serde::{Deserialize, Deserializer, Serialize};
+use weir_base::within;
 use weir_base::{Ecn, Random, Rate};
+use weir_coord::guide::Guide;
+use weir_coord::participation::{self, Coordination, FIRST_RATE, Identity, MOST_RATE, address};
 use weir_coord::scheme;
+use weir_endpoint::{Endpoint, Setup};
 
 /// The CP transport's number in the header.
 const PROTOCOL: u8 = 1;
@@ -73,7 +74,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             application: None,
-            scheme: coordination::equal(),
+            scheme: participation::equal(),
             address: 0,
             rate: FIRST_RATE,
             max_rate: MOST_RATE,
@@ -118,7 +119,7 @@ fn application<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>,
     struct Id(u8);
     impl<'de> Deserialize<'de> for Id {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id, D::Error> {
-            coordination::application(deserializer).map(Id)
+            participation::application(deserializer).map(Id)
         }
     }
     Ok(Option::<Id>::deserialize(deserializer)?.map(|Id(id)| id))

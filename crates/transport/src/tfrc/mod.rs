@@ -7,13 +7,14 @@ mod receiver;
 mod sender;
 
 use crate::paced::{Flow, HEADER};
-use crate::ranges::within;
-use crate::{End, Setup, Transport};
+use crate::{End, Transport};
 use receiver::Receiver;
 use schemars::JsonSchema;
 use sender::Sender;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_base::Bytes;
+use weir_base::within;
+use weir_endpoint::Setup;
 
 /// Parameters of TFRC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! TFRC's sender (RFC 5348, section 4): the rate from each report, and its reduction when no report comes.
 
 use super::Report;
-use crate::endpoint::Sample;
 use crate::paced::{RateControl, micros};
 use weir_base::{Bytes, Ewma, Rate, Span, Time};
 use weir_control::tfrc::{LONGEST_GAP, initial_window, throughput};
+use weir_endpoint::Sample;
 
 /// Weight of a new round trip time (section 4.3, `1 - q`).
 const RTT_WEIGHT: f64 = 0.1;

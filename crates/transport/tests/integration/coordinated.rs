@@ -8,7 +8,7 @@ use crate::wire::{Pipe, Wire};
 use proptest::prelude::*;
 use sites::{DELAY, Sites, flowshare, seconds};
 use weir_base::Rate;
-use weir_transport::{Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
 
 /// Flows of CP-RUDP with more parameters, between plain aggregation points.
 fn rudp(flows: usize, parameters: &str, loss: f64) -> Sites {

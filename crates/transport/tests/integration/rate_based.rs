@@ -4,7 +4,7 @@ use crate::wire::{Pipe, Wire};
 use proptest::prelude::*;
 use weir_base::{Rate, Span, Time};
 use weir_control::tfrc::throughput;
-use weir_transport::{Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
 
 const DELAY: Span = Span::from_millis(50);
 const PLAIN: Pipe = Pipe::of(DELAY);
@@ -123,7 +123,7 @@ proptest! {
         wire.ends[0].keep_full(Stream(0), true);
         for bytes in garbage {
             wire.rate_over(1);
-            let mut body = weir_transport::Body::Datagram(Default::default());
+            let mut body = weir_endpoint::Body::Datagram(Default::default());
             body.datagram_mut().set(&bytes, bytes.len() as u32);
             for end in 0..2 {
                 wire.ends[end].receive(&body, weir_base::Ecn::NotEct, wire.now);

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use weir_base::{Ecn, Span, Time};
-use weir_transport::{Body, Datagram, Endpoint, Message, Stream};
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Stream};
 
 mod connection;
 mod deadline;

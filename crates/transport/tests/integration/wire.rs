@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
-use weir_transport::{Body, Config, Datagram, End, Endpoint, Setup, Stream};
+use weir_endpoint::{Body, Datagram, Endpoint, Setup, Stream};
+use weir_transport::{Config, End};
 
 /// The properties of a pipe.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use weir_base::{Bytes, Rate, Span};
 use weir_daemon::{Failure, print, print_json};
-use weir_transport::sliq::aec::{Channel, Choice, Goal, Mode, Plan, WORST_PER, choose};
+use weir_sliq::aec::{Channel, Choice, Goal, Mode, Plan, WORST_PER, choose};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

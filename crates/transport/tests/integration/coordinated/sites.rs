@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use weir_base::{Ecn, Random, Rate, Span, Time};
 use weir_control::tfrc::throughput;
 use weir_coord::{FiveTuple, Packet, Point, Side, Verdict};
-use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Stream};
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Stream};
+use weir_transport::{Config, End};
 
 /// One-way delay between the sites.
 pub(crate) const DELAY: Span = Span::from_millis(25);

@@ -4,7 +4,8 @@ use super::sites::{DELAY, Sites, flowshare};
 use crate::wire::setup;
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_coord::header::Prefix;
-use weir_transport::{Body, Config, Datagram, End, Endpoint, Message, Setup, Stream};
+use weir_endpoint::{Body, Datagram, Endpoint, Message, Setup, Stream};
+use weir_transport::{Config, End};
 
 /// Data bytes of a full packet: 1,500 bytes minus the headers of IP, UDP and CP, 12 bytes of SLIQ and 15 of a part.
 const PAYLOAD: f64 = 1500.0 - 20.0 - 8.0 - 20.0 - 12.0 - 15.0;

@@ -3,7 +3,7 @@
 use super::pair::{Pair, Path, path};
 use proptest::prelude::*;
 use weir_base::{Rate, Span, Time};
-use weir_transport::{Datagram, Endpoint, Message, Stream};
+use weir_endpoint::{Datagram, Endpoint, Message, Stream};
 
 /// Sends a message of 1,100 bytes every 2 ms for `seconds` seconds over 10 Mbit/s, 10 ms each way and a queue of 50 kB. Returns the
 /// percentage of messages read within the deadline (in milliseconds), of those written after the first five seconds.

@@ -3,7 +3,7 @@
 use super::SLIQ;
 use super::pair::{Pair, Path, path, secs};
 use weir_base::{Ecn, Rate};
-use weir_transport::{Endpoint, Stream};
+use weir_endpoint::{Endpoint, Stream};
 
 /// Runs a stream with endless data for ten seconds over 20 Mbit/s and 20 ms with a queue of 200 kB. Returns the pair, and the
 /// codepoints of the packets on the way to the receiver.

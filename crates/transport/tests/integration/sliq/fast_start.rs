@@ -2,7 +2,7 @@
 
 use super::pair::{Pair, Path, path};
 use weir_base::{Rate, Span, Time};
-use weir_transport::{Endpoint, Stream};
+use weir_endpoint::{Endpoint, Stream};
 
 /// The time at which the receiver's rate over a round trip (at least 50 ms) first reaches 95 % of the rate of a path with one BDP of
 /// buffer (at least 50 kB).

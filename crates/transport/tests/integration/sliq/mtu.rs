@@ -3,7 +3,7 @@
 use super::pair::{FIXED, Pair, Path, path, secs};
 use proptest::prelude::*;
 use weir_base::{Rate, Span, Time};
-use weir_transport::{Endpoint, Message, Stream};
+use weir_endpoint::{Endpoint, Message, Stream};
 
 const SEARCHES: &str = r#"{ "kind": "sliq", "search_mtu": true }"#;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
-use weir_transport::{Body, Buffer, Config, Datagram, End, Endpoint, Read, Settings, Setup};
+use weir_endpoint::{Body, Buffer, Datagram, Endpoint, Read, Settings, Setup};
+use weir_transport::{Config, End};
 
 /// The properties of a path: probabilities of loss, duplication and damage, rate, delay and marks.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +75,7 @@ fn settings(cc: &str) -> Settings {
         feedback,
         window_scaling: true,
         sack: true,
-        rto_min: weir_transport::RTO_MIN,
+        rto_min: weir_endpoint::RTO_MIN,
         limited_transmit: true,
         delayed_ack: None,
         window_updates: false,
