@@ -2,6 +2,7 @@
 //! command line prints it.
 
 mod measured;
+mod pauses;
 mod transfers;
 
 use crate::load::Load;
@@ -47,7 +48,7 @@ pub struct Check {
     pub advice: String,
 }
 
-/// Makes all checks, in about four seconds. `privilege` is the result of [`weir_linux::enter`].
+/// Makes all checks, in about five seconds. `privilege` is the result of [`weir_linux::enter`].
 pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     let before = Load::now();
     let clock = clock_lateness();
@@ -58,7 +59,7 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
         Ok(clock) => clock.check(),
         Err(error) => check("clock lateness", Status::Bad, "it cannot be measured", error.to_string()),
     };
-    checks.extend([controllers(), ebpf(), clock, processors(), order()]);
+    checks.extend([controllers(), ebpf(), clock, processors(), pauses::pauses(), order()]);
     if let Some(usage) = load {
         checks.extend([foreign_load(usage.foreign), steal(usage.steal)]);
     }

@@ -183,11 +183,11 @@ impl Cell {
             reader.wrong(&["traffic", name, "host"], message, "give the group a host of its own");
             return;
         };
-        let transport = limits::transport(reader, name, &traffic);
+        let mut transport = limits::transport(reader, name, &traffic);
         let role = traffic.workload.role();
         let uses_settings =
             role == Role::Command || transport.as_ref().is_some_and(|transport| !transport.keys().is_empty());
-        let settings = uses_settings.then(|| settings(reader, name, &traffic));
+        let settings = uses_settings.then(|| settings(reader, name, &traffic, &mut transport));
         let ip = traffic.ip.unwrap_or(self.timing.ip);
         let to_station = found.iter().any(|route| route.to_station);
         limits::receivers(reader, name, &traffic.workload, to_station, pairs.len());
@@ -380,8 +380,13 @@ fn ways<'a>(
 }
 
 /// How a group's connections are set up, with Linux's defaults for what the lab leaves out.
-fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings {
-    let cc = traffic.cc.clone().unwrap_or_else(|| weir_control::Config::Cubic(Default::default()));
+fn settings(
+    reader: &mut Reader<'_>,
+    name: &str,
+    traffic: &Traffic,
+    transport: &mut Option<weir_transport::Config>,
+) -> Settings {
+    let cc = traffic.cc.clone().unwrap_or_else(|| default_controller(transport));
     let (own_codepoint, own_feedback) = cc.signals();
     let feedback = traffic.feedback.unwrap_or(own_feedback);
     let (ecn, codepoint) = match traffic.ecn {
@@ -413,6 +418,23 @@ fn settings(reader: &mut Reader<'_>, name: &str, traffic: &Traffic) -> Settings 
     };
     limits::settings(reader, name, &settings);
     settings
+}
+
+/// The controller of a group that names none. SLIQ has a second one then, unless the lab names another second one.
+fn default_controller(transport: &mut Option<weir_transport::Config>) -> weir_control::Config {
+    let Some(weir_transport::Config::Sliq(sliq)) = transport else {
+        return weir_control::Config::Cubic(Default::default());
+    };
+    let [first, second] = weir_sliq::default_controllers();
+    match &sliq.second {
+        // Two controllers of one kind would be one.
+        Some(named) if named.name() == first.name() => second,
+        Some(_) => first,
+        None => {
+            sliq.second = Some(second);
+            first
+        }
+    }
 }
 
 /// The name of a group's flow. There may be a hundred thousand: a formatted text would take four times as long.

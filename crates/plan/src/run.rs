@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 use weir_base::{Bytes, Ecn, Random, Span, Time};
-use weir_endpoint::{Endpoint, Settings, Setup};
+use weir_endpoint::{Settings, Setup};
 use weir_fabric::{Link, Network, RoundTrips};
 use weir_record::Param;
 use weir_workload::{Application, Log};
@@ -326,8 +326,7 @@ impl Run {
     /// for it.
     pub fn join(&self, flow: usize, ends: [&mut weir_transport::End; 2]) -> Option<[weir_transport::End; 2]> {
         let transport = self.groups[self.flows[flow].group].transport.as_ref()?;
-        let [from, to] = ends
-            .map(|end| end.join(transport.parameters(), &self.setup(flow)).map(weir_transport::End::Other));
+        let [from, to] = ends.map(|end| end.join(transport, &self.setup(flow)));
         Some([from?, to?])
     }
 

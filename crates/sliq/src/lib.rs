@@ -61,7 +61,7 @@ pub const LONGEST_DEADLINE: Span = due::LONGEST;
 /// Maximum number of streams of a connection (the GNAT software).
 pub const MOST_STREAMS: usize = 32;
 
-/// Parameters of SLIQ. The controller is the group's `cc`.
+/// Parameters of SLIQ. The controller is the group's `cc`; without one, Copa comes first and CUBIC second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
@@ -155,7 +155,7 @@ pub struct StreamParameters {
     pub priority: u8,
     /// Size of the send queue: bytes that may wait for their first transmission.
     pub queue: Bytes,
-    /// Which datagrams are dropped at the sender when the queue is full.
+    /// Which datagrams are dropped at the sender before they are sent.
     pub drop: Drop,
 }
 
@@ -198,14 +198,17 @@ pub enum Order {
     Any,
 }
 
-/// Which datagrams are dropped when the send queue is full.
+/// Which datagrams are dropped before they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drop {
-    /// The datagram that is being written.
+    /// The datagram that is being written when the send queue is full.
     Newest,
-    /// The datagrams that have waited longest.
+    /// The datagrams that have waited longest when the send queue is full.
     Oldest,
+    /// The datagrams that can no longer arrive in time, whether or not the queue is full: later ones need what they would take of the
+    /// path. When the queue is full, as `newest`.
+    Late,
 }
 
 /// How losses are repaired, with the parameters that this takes.
@@ -263,7 +266,11 @@ fn stream<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StreamParameters
                 "a deadline of {deadline} is out of range; write more than 0 s, up to {LONGEST_DEADLINE}"
             )))
         }
-        (DeliveryName::ArqFec, Some(_)) | (_, None) => Ok(stream),
+        (DeliveryName::ArqFec, Some(_)) => Ok(stream),
+        (_, None) if stream.drop == Drop::Late => Err(D::Error::custom(
+            "drop = \"late\" needs a deadline: write delivery = \"arq-fec\" and deadline = \"50 ms\"",
+        )),
+        (_, None) => Ok(stream),
         (_, Some(_)) => Err(D::Error::custom("a deadline has no effect without delivery = \"arq-fec\"")),
     }
 }
@@ -278,6 +285,12 @@ impl Parameters {
 /// The number of a flow's connection, below 2^24. Both ends derive the same number, since both are made for the same flow.
 fn number(setup: &Setup<'_>) -> u32 {
     (Random::stream_of(setup.seed, "sliq connection", setup.flow).bits() & 0xff_ffff) as u32
+}
+
+/// The controllers of a connection for which none is named: Copa, and CUBIC for what Copa may not send. Copa is not slowed down by losses,
+/// and CUBIC goes on where jitter, a short buffer or other traffic stop Copa (labs/sliq-default.toml; the GNAT report's own pair).
+pub fn default_controllers() -> [weir_control::Config; 2] {
+    [weir_control::Config::Copa(Default::default()), weir_control::Config::Cubic(Default::default())]
 }
 
 /// A full packet of a stream with these parameters, if packets are at most `mtu` bytes long, `ip_header` bytes of them the IP header.
@@ -326,6 +339,7 @@ mod tests {
         for (text, told) in [
             (r#"{ "stream": { "delivery": "arq-fec" } }"#, "needs a deadline"),
             (r#"{ "stream": { "deadline": "50 ms" } }"#, "has no effect without"),
+            (r#"{ "stream": { "drop": "late" } }"#, "needs a deadline"),
             (r#"{ "stream": { "delivery": "arq-fec", "deadline": "61 s" } }"#, "up to 60 s"),
             (r#"{ "stream": { "delivery": "arq-fec", "deadline": "0 s" } }"#, "write more than 0 s"),
             (r#"{ "stream": { "priority": 8 } }"#, "8 is out of range; write 0 to 7"),

@@ -329,6 +329,20 @@ impl Outgoing {
         sequence.wrapping_sub(self.base) as usize
     }
 
+    /// Drops the messages that were not sent yet and would arrive after their deadline, if they took as long as the slowest packets do.
+    /// A message that has waited for less than half its deadline stays: where the path itself is too slow, waiting is not the cause.
+    pub(crate) fn drop_late(&mut self, now: Time) {
+        let Some((planner, path)) = self.planner.as_ref().zip(self.path.as_ref()) else { return };
+        if self.drop != Drop::Late || !self.messages {
+            return;
+        }
+        let deadline = planner.deadline();
+        let patience = deadline.saturating_sub(path.owd).max(deadline / 2);
+        while self.segments.get(self.sent).is_some_and(|segment| now.since(segment.handed) > patience)
+            && self.drop_first()
+        {}
+    }
+
     /// The next item to send: retransmissions first, then repair packets, then new segments.
     pub(crate) fn next(&mut self, now: Time) -> Option<Item> {
         while let Some(sequence) = self.lost.pop_front() {

@@ -1,5 +1,6 @@
 //! One end of a connection of any transport, as the value that drivers hold.
 
+use crate::Config;
 use std::any::Any;
 use weir_base::{Ecn, Time};
 use weir_endpoint::{Body, Counts, Endpoint, Message, Part, Read, Sample, Setup, Stream};
@@ -15,6 +16,13 @@ pub enum End {
     Udp(crate::udp::Socket),
     /// Another transport.
     Other(Box<dyn Endpoint>),
+}
+
+impl End {
+    /// The end of another flow whose stream joins this connection; `None` if it cannot, or has another transport.
+    pub fn join(&mut self, config: &Config, setup: &Setup<'_>) -> Option<End> {
+        Endpoint::join(self, config.parameters(), setup).map(End::Other)
+    }
 }
 
 macro_rules! each {

@@ -81,7 +81,7 @@ macro_rules! transports {
             }
 
             /// The parameters of the transport, as [`weir_endpoint::Endpoint::join`] takes them.
-            pub fn parameters(&self) -> &dyn Any {
+            pub(crate) fn parameters(&self) -> &dyn Any {
                 match self {
                     $(Config::$Variant(parameters) => parameters,)+
                 }

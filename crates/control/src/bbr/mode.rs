@@ -107,7 +107,8 @@ impl Bbr {
         let expired = now > self.min_rtt_at + MIN_RTT_TICKS;
         if let Some(sample) = ack.rtt {
             let rtt = sample.rtt.as_micros();
-            if self.min_rtt.is_none_or(|least| rtt <= least) || (expired && !sample.delayed) {
+            // An equal RTT does not postpone ProbeRTT (Linux since 5.11).
+            if self.min_rtt.is_none_or(|least| rtt < least) || (expired && !sample.delayed) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_at = now;
             }

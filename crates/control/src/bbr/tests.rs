@@ -183,6 +183,9 @@ fn probe_rtt_begins_after_ten_seconds_and_holds_four_segments_for_200_ms_and_a_r
         let sample = sampled(now, 100, 100, 1);
         Ack { in_flight: Bytes::new(in_flight * MSS.get()), ..sample }
     };
+    let equal = ack_with_rtt(ms(5_000), 1, Span::from_millis(100));
+    bbr.on_ack(&Ack { in_flight: Bytes::new(100 * MSS.get()), ..equal }, &mut random);
+    assert_eq!(bbr.min_rtt_at, 0, "an RTT that equals the smallest does not renew it");
     bbr.on_ack(&late(10_000, 100), &mut random);
     assert_eq!(bbr.mode, Mode::ProbeBw);
     bbr.on_ack(&late(10_004, 100), &mut random);

@@ -104,9 +104,9 @@ pub(crate) struct ConnectArgs {
     /// Send unprotected packets, to a process of this machine over loopback
     #[arg(long, conflicts_with_all = ["key", "peer"])]
     pub(crate) plain: bool,
-    /// The congestion controller, as `weir list controllers` names it
-    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = controller, conflicts_with = "application")]
-    pub(crate) cc: weir_control::Config,
+    /// The congestion controller, as `weir list controllers` names it [default: copa, with cubic as second]
+    #[arg(long, value_name = "NAME", value_parser = controller, conflicts_with = "application")]
+    pub(crate) cc: Option<weir_control::Config>,
     /// A second controller, which sends data that the first one may not send
     #[arg(long, value_name = "NAME", value_parser = controller, conflicts_with = "application")]
     pub(crate) second: Option<weir_control::Config>,
@@ -134,7 +134,7 @@ fn controller(text: &str) -> Result<weir_control::Config, String> {
 #[command(after_help = "\
 Examples:
   weir sliq send big.dat 10.1.2.3 --key weir.key --peer 1b9e...
-  weir sliq send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --cc copa
+  weir sliq send *.h5 10.1.2.3:7765 --key weir.key --peer 1b9e... --cc bbr
   tar c folder | weir sliq send - 10.1.2.3 --key weir.key --peer 1b9e...     to `weir sliq serve --stdout`
   weir sliq send big.dat 10.2.0.5:9000 --key weir.key --peer 1b9e... --at 10.1.0.5:9000 --application 1 --flow 0
 
@@ -161,7 +161,7 @@ pub struct SendArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --duration 5s --cc copa
+  weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --duration 5s --cc bbr
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --bytes 1MiB --connections 1000
   weir sliq perf 10.1.2.3 --key weir.key --peer 1b9e... --deadline 50ms --rate 4mbit --message 1100B
 

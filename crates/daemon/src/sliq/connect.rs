@@ -77,10 +77,7 @@ impl<'a> Remote<'a> {
         check(&args.path, at, member.as_ref())?;
         let keys = keys(args.key.as_ref())?.zip(args.peer);
         check_plain(args.plain, at)?;
-        if args.second.as_ref().is_some_and(|second| second.name() == args.cc.name()) {
-            let message = format!("{} is the first controller already", args.cc.name());
-            return Err(Failure::bad_input(message, "name another one with --second"));
-        }
+        let controllers = controllers(args)?;
         let any = match at {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -100,7 +97,6 @@ impl<'a> Remote<'a> {
             }
             None => failed(&error),
         })?;
-        let controllers = std::iter::once(args.cc.clone()).chain(args.second.clone()).collect();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
         Ok((Remote { args, keys, controllers, member, at, clock: Now::default(), stamp }, port))
@@ -175,6 +171,21 @@ impl<'a> Remote<'a> {
     }
 }
 
+/// The controllers that the arguments name, or the default ones.
+fn controllers(args: &ConnectArgs) -> Result<Vec<weir_control::Config>, Failure> {
+    let [first, second] = weir_sliq::default_controllers();
+    let (first, second) = match (&args.cc, &args.second) {
+        (None, None) => (first, Some(second)),
+        (None, given) => (first, given.clone()),
+        (Some(cc), given) => (cc.clone(), given.clone()),
+    };
+    if second.as_ref().is_some_and(|second| second.name() == first.name()) {
+        let message = format!("{} is the first controller already", first.name());
+        return Err(Failure::bad_input(message, "name another one with --second"));
+    }
+    Ok(std::iter::once(first).chain(second).collect())
+}
+
 fn parameters(stream: StreamParameters, member: Option<&Member>) -> Parameters {
     let coordination = member.map(|member| member.coordination.clone());
     let keepalive = Some(KEEPALIVE);
@@ -201,7 +212,7 @@ pub(super) fn listen(args: &ServeArgs) -> Result<(UdpPort, Host, Option<PublicKe
     let accepts = Accepts {
         responder: keys.map(|keys| Responder::new(keys.pair, [0; 32], &allowed, &secret)),
         parameters: parameters(StreamParameters::default(), member.as_ref()),
-        controllers: vec![weir_control::Config::Cubic(Default::default())],
+        controllers: weir_sliq::default_controllers().into(),
         messages: false,
         mtu: args.path.mtu,
         seed,

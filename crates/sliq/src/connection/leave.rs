@@ -231,6 +231,7 @@ impl Connection {
             self.pace = Time::NEVER;
             return None;
         }
+        self.outgoing.values_mut().for_each(|stream| stream.drop_late(now));
         let again = self.schedule.next(&self.outgoing, Outgoing::has_again);
         let room = self.allowed.has_room();
         let new = || self.schedule.next(&self.outgoing, |stream| room && stream.has_new());

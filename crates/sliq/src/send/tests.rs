@@ -1,6 +1,6 @@
 use super::*;
 use crate::DeliveryName;
-use weir_base::Bytes;
+use weir_base::{Bytes, Rate, Span};
 
 /// A stream of bytes or of messages, with a queue of 1,000 bytes and segments of 100.
 fn outgoing(delivery: DeliveryName, messages: bool) -> Outgoing {
@@ -87,6 +87,40 @@ fn a_full_queue_that_drops_the_oldest_keeps_the_newest_messages() {
     // A message that was sent in part stays; the next one is dropped with the outage.
     outgoing.drop_stale();
     assert_eq!(sent(&mut outgoing), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn messages_that_can_no_longer_arrive_in_time_are_dropped_before_they_are_sent() {
+    let deadline = Some(Span::from_millis(50));
+    let parameters = StreamParameters {
+        delivery: DeliveryName::ArqFec,
+        deadline,
+        queue: Bytes::new(10_000),
+        drop: Drop::Late,
+        ..Default::default()
+    };
+    let mut outgoing = Outgoing::new(3, &parameters, true, (100, 40));
+    let at = |millis| Time::ZERO + Span::from_millis(millis);
+    // Two segments each, at 0, 10 and 20 ms.
+    for n in 0..3u64 {
+        assert_eq!(outgoing.write(150, &[n as u8], at(10 * n)), 150);
+    }
+    outgoing.drop_late(at(60));
+    assert_eq!(outgoing.dropped, 0, "the path's delay is unknown");
+    let (rtt, owd) = (Span::from_millis(40), Span::from_millis(20));
+    let rate = Rate::from_mbit_per_sec(1);
+    outgoing.set_path(PathNow { per: 0.0, rtt, owd, least: (rtt, owd), rate, around: 40 });
+    outgoing.drop_late(at(30));
+    assert_eq!(outgoing.dropped, 0, "the first one would arrive exactly in time");
+    let Some(Item::Data { data, .. }) = outgoing.next(at(30)) else { panic!("nothing is sent") };
+    assert_eq!(data.sequence, 0);
+    // A message that was sent in part stays, and those behind it wait for it.
+    outgoing.drop_late(at(55));
+    assert_eq!(outgoing.dropped, 0);
+    let Some(Item::Data { .. }) = outgoing.next(at(55)) else { panic!("nothing is sent") };
+    outgoing.drop_late(at(55));
+    assert_eq!(outgoing.dropped, 300);
+    assert!(!outgoing.has_new());
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn streams_of_one_connection_share_one_flow_id() {
     let transport = sliq(r#", "connection": "c""#, "");
     let config: Config = serde_json::from_str(&transport).unwrap();
     let (mut first, now) = opened(&transport, false);
-    let mut second = first.each_mut().map(|end| End::Other(end.join(&config, &setup(1, 7)).unwrap()));
+    let mut second = first.each_mut().map(|end| end.join(&config, &setup(1, 7)).unwrap());
     second[0].write(Stream(0), Message { bytes: 1000, head: &[] }, now);
     assert!(sent(&mut second[0], now).is_empty());
     let packets = sent(&mut first[0], now);

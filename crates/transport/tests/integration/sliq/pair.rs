@@ -109,7 +109,7 @@ impl Pair {
     /// The ends of another flow, which is a stream of the same connection.
     pub(crate) fn join(&mut self, config: &Config) -> [End; 2] {
         let setup = setup(&self.settings, self.datagrams, self.seed);
-        self.ends.each_mut().map(|end| End::Other(end.join(config, &setup).unwrap()))
+        self.ends.each_mut().map(|end| end.join(config, &setup).unwrap())
     }
 
     pub(crate) fn new(transport: &str, cc: &str, datagrams: bool, path: Path, seed: u64) -> Pair {
