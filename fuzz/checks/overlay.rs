@@ -6,7 +6,7 @@ use weir_overlay::forward::Reason;
 use weir_overlay::message::header::Header;
 use weir_overlay::message::{Hello, Message};
 use weir_overlay::{
-    Admitted, Body, Config, Context, Discard, GroupId, Inner, Key, Node, NodeId, Output, Packet, Wire,
+    Admitted, Body, Config, Context, Discard, GroupId, Inner, Key, Node, NodeId, Output, Packet, Signal, Wire,
 };
 
 /// A body of so many bytes.
@@ -18,7 +18,7 @@ impl Body for Load {
         self.0
     }
     fn behind(&mut self, _: usize) {}
-    fn duplicate(&self) -> Load {
+    fn duplicate(&self, _: Option<Load>) -> Load {
         self.clone()
     }
 }
@@ -42,7 +42,7 @@ impl Output<Load> for Said {
         assert!(Header::decode(header, context).is_ok() || matches!(packet.to, Key::Group(_)));
         self.bytes += header.len();
     }
-    fn signal(&mut self, _: usize, datagram: &[u8]) {
+    fn signal(&mut self, _: usize, datagram: &[u8], _: Signal) {
         let mut rest = datagram;
         while !rest.is_empty() {
             (_, rest) = Message::decode(rest).expect("a node writes whole messages");

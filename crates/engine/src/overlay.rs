@@ -21,7 +21,8 @@ pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
     for (number, station) in (0u8..).zip(nodes) {
         let Some(id) = NodeId::new(number) else { break };
         let (groups, entering, leaving) = Default::default();
-        seats.insert(station.at, Seat { id, neighbours: Vec::new(), groups, entering, leaving });
+        let (seed, neighbours) = (run.seed, Vec::new());
+        seats.insert(station.at, Seat { id, seed, neighbours, groups, entering, leaving });
     }
     let ids: BTreeMap<usize, NodeId> = seats.iter().map(|(at, seat)| (*at, seat.id)).collect();
     for (at, seat) in &mut seats {
@@ -51,10 +52,12 @@ fn neighbours(run: &Run, ids: &BTreeMap<usize, NodeId>, at: usize) -> Vec<Neighb
     let others = ids.keys().filter(|other| **other != at);
     let ways = others.flat_map(|other| between(at, *other).zip(between(*other, at)));
     let neighbour = |(link, back): (usize, usize)| {
+        let id = *ids.get(&links[link].to)?;
         let overhead = Bytes::new(links[link].overhead.get());
-        Neighbour { link, back, at: links[link].to, overhead }
+        let mtu = links[link].mtu.min(links[back].mtu);
+        Some(Neighbour { link, back, at: links[link].to, id, overhead, mtu })
     };
-    ways.map(neighbour).collect()
+    ways.filter_map(neighbour).collect()
 }
 
 /// Adds a flow to the seats of the nodes where it enters and leaves.

@@ -89,11 +89,12 @@ impl Sampler {
     fn sample_transits<P: Wire>(&self, fabric: &mut Fabric<P>, now: Time, recorder: &mut dyn Recorder) {
         for flow in 0..self.flows.len().min(fabric.carried_flows()) {
             let Some(transits) = fabric.transits(flow) else { continue };
-            let Transits { admitted, in_time, links, times, waits } = std::mem::take(transits);
-            let sample = TransitSample { at: now, flow: flow as u32, admitted, in_time, links, times, waits };
+            let Transits { admitted, in_time, links, hops, times, waits } = std::mem::take(transits);
+            let flow = flow as u32;
+            let sample = TransitSample { at: now, flow, admitted, in_time, links, hops, times, waits };
             recorder.transit(&sample);
             // The histograms are moved into the sample and back, not copied.
-            (transits.times, transits.waits) = (sample.times, sample.waits);
+            (transits.hops, transits.times, transits.waits) = (sample.hops, sample.times, sample.waits);
             transits.clear();
         }
     }

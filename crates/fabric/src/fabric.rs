@@ -24,6 +24,9 @@ use station::Stations;
 use std::collections::VecDeque;
 use weir_base::{Random, Span, Time};
 
+/// The most packets that are kept for stations.
+const MOST_KEPT: usize = 1 << 16;
+
 /// A packet that has reached a host.
 #[derive(Debug)]
 pub struct Delivery<P> {
@@ -192,6 +195,13 @@ impl<P: Wire> Fabric<P> {
         self.defer_nothing();
         self.links.iter_mut().for_each(Link::observe);
         self.around.observer = Some(observer);
+    }
+
+    /// A host needs this packet no more: stations may use its memory for those that they write and copy ([`Wire::IS_REUSED`]).
+    pub fn keep(&mut self, packet: P) {
+        if self.around.discarded.len() < MOST_KEPT {
+            self.around.discard(packet);
+        }
     }
 
     /// Takes a packet that was dropped by a queue or lost by a link, for reuse ([`Wire::IS_REUSED`]); `None` if there is none.

@@ -12,6 +12,8 @@ pub struct Transits {
     pub in_time: u64,
     /// Links between stations that the packets passed, added up.
     pub links: u64,
+    /// The links that each of them passed; a link counts as a millisecond, since histograms are of times.
+    pub hops: Histogram,
     /// The times from the sending host to the receiver's node.
     pub times: Histogram,
     /// What of these times the packets waited in the queues of stations.
@@ -23,6 +25,7 @@ impl Transits {
     pub(crate) fn leaves(&mut self, time: Span, waited: Span, links: u8, in_time: bool) {
         self.in_time += u64::from(in_time);
         self.links += u64::from(links);
+        self.hops.record(Span::from_millis(links.into()));
         self.times.record(time);
         self.waits.record(waited);
     }
@@ -35,6 +38,7 @@ impl Transits {
     /// Begins anew, with the histograms' memory.
     pub fn clear(&mut self) {
         (self.admitted, self.in_time, self.links) = (0, 0, 0);
+        self.hops.clear();
         self.times.clear();
         self.waits.clear();
     }

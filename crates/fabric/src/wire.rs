@@ -62,6 +62,11 @@ pub trait Wire: Packet + Sized {
     fn write_to(&self, frame: &mut Vec<u8>);
     /// An exact copy of the packet.
     fn duplicate(&self) -> Self;
+    /// The same, with the memory of a packet that is not needed any more.
+    fn duplicate_into(&self, old: Self) -> Self {
+        let _ = old;
+        self.duplicate()
+    }
     /// Damages it, so that the checksums at its destination fail.
     fn corrupt(&mut self);
     /// Whether it has been damaged.
@@ -97,6 +102,8 @@ pub struct Rewrite<'a> {
     pub cut: usize,
     /// Bytes to put there instead.
     pub put: &'a [u8],
+    /// Zeros to add behind its payload.
+    pub zeros: u32,
 }
 
 /// What the taps read of a TCP header.

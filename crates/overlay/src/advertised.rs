@@ -22,6 +22,9 @@ pub struct Advertised {
     stamp: Option<Stamp>,
     is_whole: bool,
     at: Time,
+    /// Grows with each change, and the names that the last one was about.
+    version: u64,
+    changed: Option<Range>,
 }
 
 impl Advertised {
@@ -33,11 +36,14 @@ impl Advertised {
         }
         self.stamp = Some(depths.stamp);
         self.at = now;
+        self.version += 1;
+        self.changed = Some(depths.range);
         let Range { first, last } = depths.range;
         for node in self.nodes.nodes().iter().filter(|node| depths.range.has(Key::Node(*node))) {
             self.nodes.set(node, Depth::default());
         }
-        for (node, depth) in depths.nodes.iter() {
+        // What a message says of other names than those of its range does not count.
+        for (node, depth) in depths.nodes.iter().filter(|(node, _)| depths.range.has(Key::Node(*node))) {
             self.nodes.set(node, *depth);
         }
         if first == Range::ALL.first {
@@ -45,7 +51,7 @@ impl Advertised {
         }
         self.groups.retain(|group, _| !depths.range.has(Key::Group(*group)));
         for (group, depth) in depths.groups {
-            if self.groups.len() < MOST_GROUPS {
+            if self.groups.len() < MOST_GROUPS && depths.range.has(Key::Group(group)) {
                 self.groups.insert(group, depth);
             }
         }
@@ -55,7 +61,17 @@ impl Advertised {
 
     /// Forgets everything: the neighbour is down or has restarted.
     pub fn clear(&mut self) {
-        *self = Advertised::default();
+        *self = Advertised { version: self.version + 1, ..Advertised::default() };
+    }
+
+    /// A number that grows with each change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The names that have changed since this version, if that was the last one.
+    pub fn changed_since(&self, version: u64) -> Option<Range> {
+        self.changed.filter(|_| version + 1 == self.version)
     }
 
     /// Whether the depths are those of a neighbour that has told all of them, not long ago.

@@ -1,8 +1,13 @@
 //! A CAT: what a node knows of the link to one neighbour, and how much the link takes now.
 //!
-//! Source: digest G 1.1, A 3.1, A 3.8, A 6.3: a CAT is ready while it holds less than 2,000 bytes, and is then filled up to 6,000. The
-//! carrier here is [`Wire`]: a link of a known rate, delay and loss, without a transport. It counts by its rate what it still holds. On a
-//! slow link it holds less, since 6,000 bytes are 48 ms at 1 Mbit/s; a link that is ready takes one packet of any length.
+//! Source: digest G 1.1, A 3.1, A 3.8, A 6.3: a CAT is ready while it holds less than 2,000 bytes, and is then filled up to 6,000. On a
+//! slow link it holds less, since 6,000 bytes are 48 ms at 1 Mbit/s; a link that is ready takes one packet of any length. There are two:
+//! [`Wire`] is a link of a known rate, delay and loss, without a transport, and counts by its rate what it still holds. [`Reported`] is a
+//! carrier that the driver keeps, such as a connection.
+
+mod reported;
+
+pub use reported::Reported;
 
 use weir_base::{Bytes, Rate, Span, Time};
 

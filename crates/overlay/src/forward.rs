@@ -11,6 +11,8 @@
 //!   may return: where receivers part, a way back over a free link makes up for a wrong turn (measured: 0.73 of the rate without).
 
 mod candidate;
+mod index;
+mod total;
 mod urgent;
 
 pub use candidate::{Kind, Pass};
@@ -23,6 +25,8 @@ use crate::nodes::{NODES, NodeId, Nodes, PerNode};
 use crate::packet::{Body, Key, Packet};
 use crate::queue::{BinAt, Class, Destination, Place, Queues};
 use candidate::Candidate;
+use index::{Index, Slope};
+use std::cmp::Reverse;
 use urgent::{critical, most_urgent};
 use weir_base::Time;
 
@@ -121,6 +125,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Forwarder {
     config: Config,
+    index: Index,
     candidates: Vec<Candidate>,
     /// Differences toward the neighbour in question, by destination.
     differences: Vec<Option<i64>>,
@@ -131,22 +136,45 @@ pub struct Forwarder {
 impl Forwarder {
     /// A forwarder.
     pub fn new(config: Config) -> Forwarder {
-        Forwarder { config, candidates: Vec::new(), differences: vec![None; NODES], sums: PerNode::default() }
+        Forwarder {
+            config,
+            index: Index::default(),
+            candidates: Vec::new(),
+            differences: vec![None; NODES],
+            sums: PerNode::default(),
+        }
     }
 
-    /// The next thing to do; `None` if nothing can go. `depth` gives the depth that gradients use.
+    /// The next thing to do; `None` if nothing can go. `depth` gives the depth that gradients use; it depends on the destination alone.
+    /// What the queues say has changed is seen then ([`Queues::settle`]).
     pub fn decide<B: Body, S: Default>(
         &mut self,
         view: &View<'_, B, S>,
         depth: impl Fn(&Destination<S>, bool) -> u64,
     ) -> Option<Decision> {
-        if let Some(decision) = critical(view) {
-            return Some(decision);
-        }
-        if self.config.multicast.forwarding == Forwarding::Total {
+        if self.is_indexed() {
+            let mut index = std::mem::take(&mut self.index);
+            index.refresh(view, |port, at| self.slope(view, port, at, Pass::All, &depth));
+            self.index = index;
+        } else {
             self.add_up(view, &depth);
         }
-        [Pass::Sensitive, Pass::All].into_iter().find_map(|pass| self.pass(view, pass, &depth))
+        if view.queues.has_sensitive() {
+            let urgent = critical(view).or_else(|| self.pass(view, Pass::Sensitive, &depth));
+            if urgent.is_some() {
+                return urgent;
+            }
+        }
+        if !self.is_indexed() {
+            return self.pass(view, Pass::All, &depth);
+        }
+        let first = self.index.first(view)?;
+        self.attempt(view, first, Pass::All, &depth).or_else(|| self.pass(view, Pass::All, &depth))
+    }
+
+    /// Whether all gradients depend on their own bin alone.
+    fn is_indexed(&self) -> bool {
+        self.config.multicast.forwarding != Forwarding::Total
     }
 
     /// The largest gradient of a bin toward any neighbour, whether it has room or not, or only for one destination (digest A 6.7).
@@ -178,32 +206,35 @@ impl Forwarder {
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) -> Option<Decision> {
         self.candidates.clear();
-        for port in 0..view.ports.len() {
-            if view.ports[port].room == 0 {
-                continue;
-            }
-            for at in view.queues.active() {
-                self.consider(view, port, *at, pass, depth);
+        if self.is_indexed() && pass == Pass::All {
+            self.index.all(view, &mut self.candidates);
+        } else {
+            for port in (0..view.ports.len()).filter(|port| view.ports[*port].room > 0) {
+                for at in view.queues.active() {
+                    self.consider(view, port, *at, pass, depth);
+                }
             }
         }
         self.candidates.sort_unstable_by_key(Candidate::order);
-        for index in 0..self.candidates.len() {
-            let candidate = self.candidates[index];
-            let decision = match candidate.kind {
-                Kind::Zombies if !view.ports[candidate.port].drains => None,
-                Kind::Zombies => Some(self.decision(
-                    view,
-                    candidate,
-                    candidate.nodes,
-                    Action::Zombies { sensitive: pass.is_sensitive() },
-                )),
-                Kind::Packets => self.choose(view, candidate, pass, depth),
-            };
-            if decision.is_some() {
-                return decision;
+        (0..self.candidates.len()).find_map(|index| self.attempt(view, self.candidates[index], pass, depth))
+    }
+
+    /// What a candidate does, if it can.
+    fn attempt<B: Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        candidate: Candidate,
+        pass: Pass,
+        depth: &impl Fn(&Destination<S>, bool) -> u64,
+    ) -> Option<Decision> {
+        match candidate.kind {
+            Kind::Zombies if !view.ports[candidate.port].drains => None,
+            Kind::Zombies => {
+                let action = Action::Zombies { sensitive: pass.is_sensitive() };
+                Some(self.decision(view, candidate, candidate.nodes, action))
             }
+            Kind::Packets => self.choose(view, candidate, pass, depth),
         }
-        None
     }
 
     fn decision<B: Body, S: Default>(
@@ -243,6 +274,37 @@ impl Forwarder {
         }
     }
 
+    /// What a bin could do toward a neighbour.
+    fn slope<B: Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        port: &Port,
+        at: BinAt,
+        pass: Pass,
+        depth: &impl Fn(&Destination<S>, bool) -> u64,
+    ) -> Slope {
+        self.slopes(view, port, at, pass.is_sensitive(), depth);
+        let bin = view.queues.bin(at);
+        let mut slope = Slope::default();
+        for (node, destination) in bin.destinations.iter() {
+            let Some(difference) = self.differences[node.index()] else { continue };
+            let has_packets = pass.packets(destination) > 0;
+            if has_packets || pass.zombies(destination) > 0 {
+                let side = if has_packets { &mut slope.packets } else { &mut slope.zombies };
+                *side = (side.0.with(node), side.1 + difference);
+            }
+        }
+        let has_packets = !slope.packets.0.is_empty();
+        // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
+        if matches!(bin.key, Key::Node(_)) && slope.packets.0.has(port.node) {
+            slope.packets.1 += 1;
+        }
+        if has_packets && !self.config.zombies_first {
+            slope.zombies = (Nodes::EMPTY, 0);
+        }
+        slope
+    }
+
     /// Adds what a bin could do toward a neighbour to the candidates.
     fn consider<B: Body, S: Default>(
         &mut self,
@@ -252,68 +314,18 @@ impl Forwarder {
         pass: Pass,
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) {
-        let port = &view.ports[index];
-        let bin = view.queues.bin(at);
+        let (port, bin) = (&view.ports[index], view.queues.bin(at));
         if pass.is_sensitive() && !bin.has_sensitive() {
             return;
         }
-        let is_group = matches!(bin.key, Key::Group(_));
-        if is_group && self.config.multicast.forwarding == Forwarding::Total {
+        if matches!(bin.key, Key::Group(_)) && !self.is_indexed() {
             return self.consider_total(view, index, at, pass, depth);
         }
-        self.slopes(view, port, at, pass.is_sensitive(), depth);
-        let mut packets = Candidate::new(Kind::Packets, index, at, pass);
-        let mut zombies = Candidate::new(Kind::Zombies, index, at, pass);
-        for (node, destination) in bin.destinations.iter() {
-            let Some(difference) = self.differences[node.index()] else { continue };
-            let side = if pass.packets(destination) > 0 { &mut packets } else { &mut zombies };
-            if side.kind == Kind::Packets || pass.zombies(destination) > 0 {
-                side.add(node, difference);
+        let Slope { packets, zombies } = self.slope(view, port, at, pass, depth);
+        for (kind, (nodes, weight)) in [(Kind::Packets, packets), (Kind::Zombies, zombies)] {
+            if !nodes.is_empty() {
+                self.candidates.push(Candidate { nodes, weight, ..Candidate::new(kind, index, at, pass) });
             }
-        }
-        // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
-        if !is_group && packets.nodes.has(port.node) {
-            packets.weight += 1;
-        }
-        let has_packets = !packets.nodes.is_empty();
-        if has_packets {
-            self.candidates.push(packets);
-        }
-        if !zombies.nodes.is_empty() && (!has_packets || self.config.zombies_first) {
-            self.candidates.push(zombies);
-        }
-    }
-
-    /// The same by one depth of the group: the sums over the destinations that the neighbour can reach (digest G 2.1).
-    fn consider_total<B: Body, S: Default>(
-        &mut self,
-        view: &View<'_, B, S>,
-        index: usize,
-        at: BinAt,
-        pass: Pass,
-        depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) {
-        let (port, bin) = (&view.ports[index], view.queues.bin(at));
-        let (Key::Group(group), false) = (bin.key, pass.is_sensitive()) else { return };
-        let finite = view.routes.finite(port.number, bin.destinations.nodes());
-        let bias = self.config.gradients.hop_bias.get() as i64;
-        let mut weight = -(view.advertised[port.number].group_total(group) as i64);
-        let (mut packets, mut zombies) = (Nodes::EMPTY, Nodes::EMPTY);
-        for (node, destination) in bin.destinations.iter().filter(|(node, _)| finite.has(*node)) {
-            let hops = |hops: Option<u8>| i64::from(hops.unwrap_or(0));
-            let gain = hops(view.routes.hops(node)) - hops(view.routes.hops_via(port.number, node));
-            weight += depth(destination, false) as i64
-                + if depth(destination, false) > 0 { bias * gain } else { 0 };
-            if destination.bytes(Class::Normal) > 0 {
-                packets = packets.with(node);
-            } else if pass.zombies(destination) > 0 {
-                zombies = zombies.with(node);
-            }
-        }
-        let kind = if packets.is_empty() { Kind::Zombies } else { Kind::Packets };
-        let nodes = if packets.is_empty() { zombies } else { finite };
-        if weight > self.config.gradients.hysteresis.get() as i64 && !nodes.is_empty() {
-            self.candidates.push(Candidate { weight, nodes, ..Candidate::new(kind, index, at, pass) });
         }
     }
 
@@ -342,7 +354,7 @@ impl Forwarder {
             (_, Forwarding::Total) => self.choose_by_sums(view, candidate, first),
             _ => {
                 self.slopes(view, port, candidate.bin, false, depth);
-                let (place, offer) = self.best_offer(view, first, candidate.nodes)?;
+                let (place, offer) = self.best_offer(view, candidate)?;
                 let nodes = offer.nodes.or(self.opportunity(view, candidate, place, offer.nodes, depth));
                 Some(self.decision(view, candidate, nodes, Action::Packet { class: Class::Normal, place }))
             }
@@ -374,77 +386,18 @@ impl Forwarder {
             .map_while(|at| Some((at, &view.queues.entry(at)?.packet)))
     }
 
-    /// The packet of a group that is worth the most; the search ends at one for all of the wanted destinations.
+    /// The packet of a group that is worth the most, among the oldest for each set of receivers. Of equal ones one that need not part goes
+    /// first, since a packet that leaves over two links takes room twice; then the oldest.
     fn best_offer<B: Body, S: Default>(
         &self,
         view: &View<'_, B, S>,
-        first: Place,
-        wanted: Nodes,
+        candidate: Candidate,
     ) -> Option<(Place, Offer)> {
         let difference = |node: NodeId| self.differences[node.index()].unwrap_or(0);
-        let mut best: Option<(Place, Offer)> = None;
-        for (at, packet) in self.searched(view, first) {
-            let receivers = packet.receivers;
-            let nodes = receivers.and(wanted);
-            if best.is_none_or(|(_, best)| best.nodes != nodes)
-                && let Some(offer) = multicast::offer(receivers, wanted, difference)
-                && best.is_none_or(|(_, best)| offer.beats(&best, false))
-            {
-                best = Some((at, offer));
-                if nodes == wanted {
-                    break;
-                }
-            }
-        }
-        best
-    }
-
-    fn choose_by_sums<B: Body, S: Default>(
-        &self,
-        view: &View<'_, B, S>,
-        candidate: Candidate,
-        first: Place,
-    ) -> Option<Decision> {
-        let port = &view.ports[candidate.port];
-        let difference = |node: NodeId| {
-            let own = Side { depth: self.sums.get(node).copied().unwrap_or(0), hops: view.routes.hops(node) };
-            let hops = view.routes.hops_via(port.number, node);
-            let there = Side { depth: view.advertised[port.number].sum(node), hops };
-            self.config.gradients.difference(own, there).unwrap_or(0)
-        };
-        let mut best: Option<(Place, Offer)> = None;
-        for (at, packet) in self.searched(view, first) {
-            if let Some(offer) = multicast::offer_by_sums(packet.receivers, candidate.nodes, difference)
-                && best.is_none_or(|(_, best)| offer.beats(&best, true))
-            {
-                best = Some((at, offer));
-            }
-        }
-        let (place, offer) = best?;
-        let action = Action::Packet { class: Class::Normal, place };
-        let decision = self.decision(view, candidate, offer.nodes, action);
-        if offer.is_downhill {
-            Some(decision)
-        } else {
-            Some(Decision { reason: Reason::Uphill(offer.score), ..decision })
-        }
-    }
-
-    /// Depths by destination over all groups.
-    fn add_up<B: Body, S: Default>(
-        &mut self,
-        view: &View<'_, B, S>,
-        depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) {
-        self.sums.clear();
-        for at in view.queues.active() {
-            let bin = view.queues.bin(*at);
-            if matches!(bin.key, Key::Group(_)) {
-                for (node, destination) in bin.destinations.iter() {
-                    *self.sums.get_or(node, || 0) += depth(destination, false);
-                }
-            }
-        }
+        let offers = view.queues.bin(candidate.bin).sets().filter_map(|(receivers, place)| {
+            Some((place, multicast::offer(receivers, candidate.nodes, difference)?))
+        });
+        offers.max_by_key(|(place, offer)| (offer.score, offer.is_whole, Reverse(view.queues.age(*place))))
     }
 
     /// The packet's other receivers that may go along, so that it need not part: not far uphill, and best served by this neighbour.

@@ -9,7 +9,7 @@ use crate::Wire;
 use crate::admission::Admission;
 use crate::context::{Context, Inner};
 use crate::forward::Reason;
-use crate::node::{Admitted, Config, Counters, Discard, FlowAt, Node, Output};
+use crate::node::{Admitted, Config, Counters, Discard, FlowAt, Node, Output, Signal};
 use crate::packet::{GroupId, Packet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -62,7 +62,7 @@ impl Output<Load> for Said {
         self.reasons.push(why);
         self.packets.push((port, header.to_vec(), packet));
     }
-    fn signal(&mut self, port: usize, datagram: &[u8]) {
+    fn signal(&mut self, port: usize, datagram: &[u8], _: Signal) {
         self.signals.push((port, datagram.to_vec()));
     }
     fn deliver(&mut self, packet: Packet<Load>, _: &Context) {
@@ -89,6 +89,9 @@ pub(crate) struct Net {
     pub(crate) discarded: BTreeMap<(usize, &'static str), u64>,
     pub(crate) reasons: BTreeMap<&'static str, u64>,
     pub(crate) faults: Faults,
+    pub(crate) fates: Fates,
+    /// Packets that each source has sent.
+    pub(crate) sent: Vec<u64>,
     random: Random,
 }
 
@@ -110,6 +113,8 @@ impl Net {
             discarded: BTreeMap::new(),
             reasons: BTreeMap::new(),
             faults: Faults::default(),
+            fates: Fates::default(),
+            sent: Vec::new(),
             random: Random::stream(1, "overlay"),
             config,
         }
@@ -147,6 +152,7 @@ impl Net {
             gap: flow.rate.time_to_send(Bytes::new(flow.bytes.into())),
             until: flow.until,
         });
+        self.sent.push(0);
         let source = self.sources.len() - 1;
         self.schedule(flow.start, Event::Source(source));
         source
@@ -185,6 +191,7 @@ impl Net {
                 let here = id(to as u8);
                 load.came_back |= load.trace.has(here);
                 load.trace = load.trace.with(here);
+                self.fates.unheard += u64::from(!self.alive[to]);
                 self.call(to, |node, said| node.packet(port, &header, load, now, said));
             }
             Event::Signal { to, port, bytes } => {
@@ -208,7 +215,10 @@ impl Net {
                 self.each_way(a, b, |link| link.rate = Rate::from_bits_per_sec(kbit * 1000))
             }
             Change::Loss(a, b, loss) => self.each_way(a, b, |link| link.loss = loss),
-            Change::Kill(node) => self.alive[usize::from(node)] = false,
+            Change::Kill(node) => {
+                self.alive[usize::from(node)] = false;
+                self.fates.killed += self.nodes[usize::from(node)].held() as u64;
+            }
             Change::Start(node, epoch) => {
                 let at = usize::from(node);
                 let mut fresh = Node::new(id(node), epoch, self.config.clone()).unwrap();
@@ -253,6 +263,7 @@ impl Net {
         if self.sources[index].admission.is_none() {
             next = now + gap;
             if self.alive[node] {
+                self.sent[index] += 1;
                 self.call(node, |node, said| node.admit(flow, packet, load, now, said));
             }
         } else if let (Some(price), Some(k)) = (self.nodes[node].price(flow), self.nodes[node].k()) {
@@ -260,6 +271,7 @@ impl Net {
             admission.update(k, price, now);
             if admission.is_open(now) {
                 admission.admitted(Bytes::new(bytes.into()), now);
+                self.sent[index] += 1;
                 self.call(node, |node, said| node.admit(flow, packet, load, now, said));
             }
             let admission = self.sources[index].admission.as_ref().unwrap();

@@ -42,8 +42,8 @@ pub mod queue;
 pub mod starvation;
 pub mod zombie;
 
-pub use cat::{Cat, Wire};
+pub use cat::{Cat, Reported, Wire};
 pub use context::{Context, Inner};
-pub use node::{Admitted, Config, Discard, FlowAt, Node, Output};
+pub use node::{Admitted, Config, Discard, FlowAt, Node, Output, Signal};
 pub use nodes::{NodeId, Nodes};
 pub use packet::{Body, Flow, GroupId, Key, Packet};

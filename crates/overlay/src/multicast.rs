@@ -49,7 +49,7 @@ pub struct Config {
     pub admission: Rule,
     /// A packet is not parted for a destination that is uphill by up to so much.
     pub opportunism: Bytes,
-    /// Packets of a group that are looked at for one decision.
+    /// Packets of a bin that are looked at for one decision, where one has been at the neighbour or depths are summed over groups.
     pub search: u32,
     /// The rendezvous point of a tree: a node's number.
     pub rendezvous: u8,

@@ -4,11 +4,13 @@
 //! each, calls [`Node::on_timer`] at [`Node::next_time`], and carries out what it says to an [`Output`]. `B` is a packet's body.
 
 mod clean;
+mod counts;
 mod depths;
 mod receive;
 mod serve;
 mod signal;
 
+pub use counts::{BinBytes, Counters, Sent};
 pub use receive::Admitted;
 
 use crate::advertised::Advertised;
@@ -130,12 +132,22 @@ pub enum Discard {
     Malformed,
 }
 
+/// What a datagram of messages is worth while it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Signal {
+    /// Depths and signs of life: the next one replaces it.
+    #[default]
+    Depths,
+    /// It says something that will not be said again soon.
+    Control,
+}
+
 /// Carries out what a node decides.
 pub trait Output<B> {
     /// A packet goes over a link, behind this header.
     fn send(&mut self, port: usize, header: &[u8], packet: Packet<B>, why: Reason);
     /// A datagram of messages goes over a link.
-    fn signal(&mut self, port: usize, datagram: &[u8]);
+    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal);
     /// A packet has reached its receiver here; `context` has its inner headers.
     fn deliver(&mut self, packet: Packet<B>, context: &Context);
     /// A packet goes no further.
@@ -161,6 +173,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Port<C> {
     cat: C,
+    sent: Sent,
     adjacency: Adjacency,
     /// When zombies may leave again.
     drains_at: Time,
@@ -188,33 +201,6 @@ struct LocalFlow {
 /// A flow that enters here, as its application names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowAt(pub usize);
-
-/// Counters since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Packets sent to neighbours.
-    pub packets: u64,
-    /// Bytes of their headers.
-    pub header_bytes: u64,
-    /// Bytes of their bodies.
-    pub body_bytes: u64,
-    /// Datagrams of signalling.
-    pub signals: u64,
-    /// Their bytes.
-    pub signal_bytes: u64,
-    /// Bytes of zombies that were added, and of those that left.
-    pub zombies_added: u64,
-    /// Bytes of zombies that left.
-    pub zombies_left: u64,
-    /// Packets that came and were delivered here.
-    pub delivered: u64,
-    /// Packets that could no longer be in time.
-    pub expired: u64,
-    /// Packets that found no room.
-    pub overflowed: u64,
-    /// Other packets that went no further.
-    pub discarded: u64,
-}
 
 /// A node.
 #[derive(Debug)]
@@ -291,13 +277,14 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn id(&self) -> NodeId {
         self.id
     }
-    /// Its counters.
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
     /// Packets that it holds.
     pub fn held(&self) -> usize {
         self.queues.packets() as usize + self.tree.as_ref().map_or(0, Tree::packets)
+    }
+
+    /// Bodies that nothing holds, whose space copies use.
+    pub fn spares(&mut self) -> &mut Vec<B> {
+        self.queues.spares()
     }
 
     /// Gives it a link; the result is the link's number. `None` if it has [`PORTS`] already.
@@ -309,6 +296,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.advertised.push(Advertised::default());
         self.ports.push(Port {
             cat,
+            sent: Sent::default(),
             adjacency: Adjacency::default(),
             drains_at: Time::ZERO,
             announced,
@@ -425,16 +413,6 @@ impl<B: Body, C: Cat> Node<B, C> {
     fn advertised(&self, destination: &Destination<Watch>, sensitive: bool) -> u64 {
         let exact = exact(&self.config, destination, sensitive);
         destination.state.depth[usize::from(sensitive)].advertised(&self.config.depth, exact)
-    }
-
-    /// Bytes of a bin at this node: of packets and of zombies, for the records.
-    pub fn bins(&self) -> impl Iterator<Item = (Key, NodeId, u64, u64)> {
-        self.queues.by_key().flat_map(|bin| {
-            let parts = |(node, one): (NodeId, &Destination<Watch>)| {
-                (bin.key, node, one.real(false), one.zombies(false))
-            };
-            bin.destinations.iter().map(parts)
-        })
     }
 }
 

@@ -42,8 +42,10 @@ pub trait Body: Debug {
     fn waited(&mut self, time: Span) {
         let _ = time;
     }
-    /// A copy, for a multicast packet whose receivers part.
-    fn duplicate(&self) -> Self;
+    /// A copy, for a multicast packet whose receivers part; it may use the space of a body that nothing holds.
+    fn duplicate(&self, spare: Option<Self>) -> Self
+    where
+        Self: Sized;
 }
 
 /// A packet.
@@ -75,9 +77,9 @@ pub struct Packet<B> {
 
 impl<B: Body> Packet<B> {
     /// A copy for some of its receivers.
-    pub(crate) fn copy_for(&self, receivers: Nodes) -> Packet<B> {
+    pub(crate) fn copy_for(&self, receivers: Nodes, spare: Option<B>) -> Packet<B> {
         let Packet { flow, sequence, to, due, is_sensitive, visited, hops, ecn, checksum, .. } = *self;
-        let body = self.body.duplicate();
+        let body = self.body.duplicate(spare);
         Packet { flow, sequence, to, receivers, due, is_sensitive, visited, hops, ecn, checksum, body }
     }
 }

@@ -3,81 +3,21 @@
 //! Source: digest A 1.1, A 1.2, A 6.4. Four classes hold packets, six are counters of zombie bytes. A bin for a node is a group of
 //! one, so the same code serves both. Here a zombie never crosses a link, so the class of received ones stays empty.
 
+mod alike;
+mod class;
+mod destination;
 mod list;
 
+pub use class::Class;
+pub use destination::Destination;
 pub use list::{Entry, Place};
 
 use crate::nodes::{NodeId, Nodes, PerNode};
 use crate::packet::{Body, GroupId, Key, Packet};
+use alike::Alike;
 use list::{List, Slab};
 use std::collections::BTreeMap;
 use weir_base::Time;
-
-/// A latency class, in the order of service (digest A 1.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Sensitive packets whose only useful next hops were already visited.
-    Critical,
-    /// Packets of the overlay's own control.
-    Control,
-    /// Sensitive packets, by how little time they have left.
-    LowLatency,
-    /// Zombies in place of packets that were too late.
-    Expired,
-    /// Zombies against starvation, sensitive.
-    StarvedSensitive,
-    /// Zombies that stand for depth without delay, sensitive.
-    VirtualSensitive,
-    /// All other packets, first in, first out.
-    Normal,
-    /// Zombies from neighbours.
-    Received,
-    /// Zombies against starvation.
-    Starved,
-    /// Zombies that stand for depth without delay.
-    Virtual,
-}
-
-impl Class {
-    /// All classes, in the order of service.
-    pub const ALL: [Class; 10] = [
-        Class::Critical,
-        Class::Control,
-        Class::LowLatency,
-        Class::Expired,
-        Class::StarvedSensitive,
-        Class::VirtualSensitive,
-        Class::Normal,
-        Class::Received,
-        Class::Starved,
-        Class::Virtual,
-    ];
-    /// The classes that hold packets.
-    pub const REAL: [Class; 4] = [Class::Critical, Class::Control, Class::LowLatency, Class::Normal];
-    /// Zombie classes of sensitive traffic, in the order in which they leave.
-    pub const SENSITIVE_ZOMBIES: [Class; 3] =
-        [Class::Expired, Class::StarvedSensitive, Class::VirtualSensitive];
-    /// Zombie classes of other traffic, in the order in which they leave.
-    pub const NORMAL_ZOMBIES: [Class; 3] = [Class::Received, Class::Starved, Class::Virtual];
-
-    /// Whether it counts in the depth of sensitive traffic.
-    pub const fn is_sensitive(self) -> bool {
-        (self as u8) <= Class::VirtualSensitive as u8
-    }
-    /// Whether it holds packets; if not, it counts zombie bytes.
-    pub const fn is_real(self) -> bool {
-        matches!(self, Class::Critical | Class::Control | Class::LowLatency | Class::Normal)
-    }
-    /// The list of a class that holds packets.
-    const fn list(self) -> usize {
-        match self {
-            Class::Critical => 0,
-            Class::Control => 1,
-            Class::LowLatency => 2,
-            _ => 3,
-        }
-    }
-}
 
 /// Which packet goes when a list is full (digest A 1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,46 +50,6 @@ impl Default for Limits {
     }
 }
 
-/// The bytes that wait for one destination of a bin, and what others keep about it.
-#[derive(Debug, Clone, Default)]
-pub struct Destination<S> {
-    classes: [u64; 10],
-    packets: u32,
-    /// When bytes for it last left or, before that, when it was first used.
-    pub last_departure: Time,
-    /// What the node keeps about it.
-    pub state: S,
-}
-
-impl<S> Destination<S> {
-    /// Bytes of a class.
-    #[inline]
-    pub fn bytes(&self, class: Class) -> u64 {
-        self.classes[class as usize]
-    }
-    /// All bytes.
-    #[inline]
-    pub fn total(&self) -> u64 {
-        self.classes.iter().sum()
-    }
-    /// Bytes of packets: of sensitive classes, or of all.
-    #[inline]
-    pub fn real(&self, sensitive: bool) -> u64 {
-        let normal = if sensitive { 0 } else { self.bytes(Class::Normal) };
-        self.bytes(Class::Critical) + self.bytes(Class::Control) + self.bytes(Class::LowLatency) + normal
-    }
-    /// Bytes of zombies: of sensitive classes, or of all.
-    #[inline]
-    pub fn zombies(&self, sensitive: bool) -> u64 {
-        let sum = |classes: [Class; 3]| classes.iter().map(|class| self.bytes(*class)).sum::<u64>();
-        sum(Class::SENSITIVE_ZOMBIES) + if sensitive { 0 } else { sum(Class::NORMAL_ZOMBIES) }
-    }
-    /// Packets owed to it. Where packets are coded they are interchangeable, and this number is what counts.
-    pub fn packets(&self) -> u32 {
-        self.packets
-    }
-}
-
 /// A bin.
 #[derive(Debug)]
 pub struct Bin<S> {
@@ -158,10 +58,14 @@ pub struct Bin<S> {
     /// Its destinations.
     pub destinations: PerNode<Destination<S>>,
     lists: [List; 4],
+    /// Of a group: its normal packets by their receivers.
+    alike: Alike,
     /// Bytes of sensitive classes, of all destinations.
     sensitive: u64,
     /// Its place in the list of active bins.
     active: Option<u32>,
+    /// Whether it is among those that have changed.
+    has_changed: bool,
 }
 
 impl<S> Bin<S> {
@@ -177,6 +81,13 @@ impl<S> Bin<S> {
     pub fn has_sensitive(&self) -> bool {
         self.sensitive > 0
     }
+    /// Of a group: the sets of receivers that its normal packets are for, each with its oldest packet.
+    pub fn sets(&self) -> impl Iterator<Item = (Nodes, Place)> {
+        self.alike.sets()
+    }
+    fn is_group(&self) -> bool {
+        matches!(self.key, Key::Group(_))
+    }
     fn holds_nothing(&self) -> bool {
         self.lists.iter().all(|list| list.packets() == 0)
             && self
@@ -189,6 +100,17 @@ impl<S> Bin<S> {
 /// A bin's place; valid as long as the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BinAt(u32);
+
+impl BinAt {
+    /// The bin of this number.
+    pub(crate) fn of(index: usize) -> BinAt {
+        BinAt(index as u32)
+    }
+    /// Its number, from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What became of a packet that was to be queued.
 #[derive(Debug)]
@@ -210,6 +132,11 @@ pub struct Queues<B, S> {
     nodes: PerNode<BinAt>,
     groups: BTreeMap<GroupId, BinAt>,
     active: Vec<BinAt>,
+    changed: Vec<BinAt>,
+    /// Bytes of sensitive classes, of all bins and destinations.
+    sensitive: u64,
+    /// Bodies that nothing holds, for copies.
+    spares: Vec<B>,
 }
 
 impl<B: Body, S: Default> Queues<B, S> {
@@ -222,7 +149,29 @@ impl<B: Body, S: Default> Queues<B, S> {
             nodes: PerNode::default(),
             groups: BTreeMap::new(),
             active: Vec::new(),
+            changed: Vec::new(),
+            sensitive: 0,
+            spares: Vec::new(),
         }
+    }
+
+    /// The bins whose depths have changed since [`Queues::settle`].
+    pub fn changed(&self) -> &[BinAt] {
+        &self.changed
+    }
+    /// All changes have been seen.
+    pub fn settle(&mut self) {
+        for at in self.changed.drain(..) {
+            self.bins[at.0 as usize].has_changed = false;
+        }
+    }
+    /// Whether anything of a sensitive class is held.
+    pub fn has_sensitive(&self) -> bool {
+        self.sensitive > 0
+    }
+    /// Bodies that are there for copies.
+    pub fn spares(&mut self) -> &mut Vec<B> {
+        &mut self.spares
     }
 
     /// The bins that hold packets or zombies.
@@ -235,7 +184,11 @@ impl<B: Body, S: Default> Queues<B, S> {
     }
     /// A bin, of which the destinations' states may be changed.
     pub fn bin_mut(&mut self, at: BinAt) -> &mut Bin<S> {
-        &mut self.bins[at.0 as usize]
+        let bin = &mut self.bins[at.0 as usize];
+        if !std::mem::replace(&mut bin.has_changed, true) {
+            self.changed.push(at);
+        }
+        bin
     }
     /// The bin of this name, if it has been used.
     pub fn find(&self, key: Key) -> Option<BinAt> {
@@ -266,6 +219,10 @@ impl<B: Body, S: Default> Queues<B, S> {
     pub fn entry(&self, place: Place) -> Option<&Entry<B>> {
         self.slab.entry(place)
     }
+    /// A number that is higher for packets that came later.
+    pub fn age(&self, place: Place) -> u64 {
+        self.slab.age(place)
+    }
     /// The place behind this one in the same class.
     pub fn after(&self, place: Place) -> Option<Place> {
         self.slab.after(place)
@@ -286,8 +243,10 @@ impl<B: Body, S: Default> Queues<B, S> {
             key,
             destinations: PerNode::default(),
             lists: [List::EMPTY; 4],
+            alike: Alike::default(),
             sensitive: 0,
             active: None,
+            has_changed: false,
         });
         Some(at)
     }
@@ -310,12 +269,17 @@ impl<B: Body, S: Default> Queues<B, S> {
             victim = self.remove(at, class, place);
         }
         self.count(at, class, &packet, now);
+        let receivers = packet.receivers;
         let entry = Entry { packet, arrived: now, rank };
-        let list = &mut self.bins[at.0 as usize].lists[class.list()];
+        let bin = &mut self.bins[at.0 as usize];
+        let list = &mut bin.lists[class.list()];
         if class == Class::LowLatency {
-            self.slab.insert(list, entry)
+            self.slab.insert(list, entry);
         } else {
-            self.slab.push(list, entry)
+            let place = self.slab.push(list, entry);
+            if class == Class::Normal && bin.is_group() {
+                bin.alike.add(&mut self.slab, place, receivers);
+            }
         }
         self.activate(at);
         victim.map_or(Queued::Waits, Queued::Displaced)
@@ -323,8 +287,9 @@ impl<B: Body, S: Default> Queues<B, S> {
 
     fn count(&mut self, at: BinAt, class: Class, packet: &Packet<B>, now: Time) {
         let bytes = u64::from(packet.body.bytes());
+        let bin = self.bin_mut(at);
         for node in packet.receivers.iter() {
-            let destination = self.bins[at.0 as usize].destinations.get_or(node, || Destination {
+            let destination = bin.destinations.get_or(node, || Destination {
                 classes: [0; 10],
                 packets: 0,
                 last_departure: now,
@@ -334,20 +299,38 @@ impl<B: Body, S: Default> Queues<B, S> {
             destination.packets += 1;
         }
         if class.is_sensitive() {
-            self.bins[at.0 as usize].sensitive += bytes * packet.receivers.len() as u64;
+            let all = bytes * packet.receivers.len() as u64;
+            bin.sensitive += all;
+            self.sensitive += all;
         }
     }
 
     fn discount(&mut self, at: BinAt, class: Class, bytes: u64, nodes: Nodes) {
-        let bin = &mut self.bins[at.0 as usize];
+        let bin = self.bin_mut(at);
+        let mut sensitive = 0;
         for node in nodes.iter() {
             if let Some(destination) = bin.destinations.get_mut(node) {
                 let left = &mut destination.classes[class as usize];
                 let gone = bytes.min(*left);
                 *left -= gone;
                 destination.packets = destination.packets.saturating_sub(1);
-                bin.sensitive -= if class.is_sensitive() { gone } else { 0 };
+                sensitive += if class.is_sensitive() { gone } else { 0 };
             }
+        }
+        bin.sensitive -= sensitive;
+        self.sensitive -= sensitive;
+    }
+
+    /// The packet at a place of a group's normal class joins, or leaves, those that are for the same receivers.
+    fn arrange(&mut self, at: BinAt, class: Class, place: Place, receivers: Nodes, joins: bool) {
+        let bin = &mut self.bins[at.0 as usize];
+        if class != Class::Normal || !bin.is_group() {
+            return;
+        }
+        if joins {
+            bin.alike.add(&mut self.slab, place, receivers);
+        } else {
+            bin.alike.remove(&mut self.slab, place, receivers);
         }
     }
 
@@ -369,14 +352,17 @@ impl<B: Body, S: Default> Queues<B, S> {
         nodes: Nodes,
         now: Time,
     ) -> Option<Packet<B>> {
-        let left = self.slab.entry(place)?.packet.receivers.minus(nodes);
+        let receivers = self.slab.entry(place)?.packet.receivers;
+        let left = receivers.minus(nodes);
         let packet = if left.is_empty() {
             self.remove(at, class, place)?
         } else {
+            self.arrange(at, class, place, receivers, false);
             let entry = self.slab.entry_mut(place)?;
-            let leaving = entry.packet.receivers.and(nodes);
-            let copy = entry.packet.copy_for(leaving);
+            let leaving = receivers.and(nodes);
+            let copy = entry.packet.copy_for(leaving, self.spares.pop());
             entry.packet.receivers = left;
+            self.arrange(at, class, place, left, true);
             self.discount(at, class, copy.body.bytes().into(), leaving);
             copy
         };
@@ -398,11 +384,12 @@ impl<B: Body, S: Default> Queues<B, S> {
         let list = &mut self.bins[at.0 as usize].lists[class.list()];
         let packet = if list.packets() > owed.unwrap_or(0) {
             let entry = self.slab.remove(list, place)?;
+            self.arrange(at, class, place, entry.packet.receivers, false);
             Packet { receivers: nodes, ..entry.packet }
         } else {
             // Of as many packets as the destination is owed the first: it has had those before.
             let place = self.slab.nth_last(*list, next).unwrap_or(place);
-            self.slab.entry(place)?.packet.copy_for(nodes)
+            self.slab.entry(place)?.packet.copy_for(nodes, self.spares.pop())
         };
         self.rest(at);
         Some(packet)
@@ -410,6 +397,8 @@ impl<B: Body, S: Default> Queues<B, S> {
 
     /// Takes a whole packet out without noting a departure.
     pub fn remove(&mut self, at: BinAt, class: Class, place: Place) -> Option<Packet<B>> {
+        let receivers = self.slab.entry(place)?.packet.receivers;
+        self.arrange(at, class, place, receivers, false);
         let entry = self.slab.remove(&mut self.bins[at.0 as usize].lists[class.list()], place)?;
         self.discount(at, class, entry.packet.body.bytes().into(), entry.packet.receivers);
         self.rest(at);
@@ -418,6 +407,7 @@ impl<B: Body, S: Default> Queues<B, S> {
 
     /// Moves a packet to the critical queue.
     pub fn make_critical(&mut self, at: BinAt, place: Place) {
+        _ = self.bin_mut(at);
         let bin = &mut self.bins[at.0 as usize];
         let Some(entry) = self.slab.remove(&mut bin.lists[Class::LowLatency.list()], place) else { return };
         let bytes = u64::from(entry.packet.body.bytes());
@@ -433,22 +423,29 @@ impl<B: Body, S: Default> Queues<B, S> {
     /// Adds zombie bytes for a destination that the bin has.
     pub fn add_zombies(&mut self, at: BinAt, node: NodeId, class: Class, bytes: u64) {
         debug_assert!(!class.is_real(), "a class of packets is no counter");
-        let bin = &mut self.bins[at.0 as usize];
-        if let Some(destination) = bin.destinations.get_mut(node).filter(|_| bytes > 0) {
+        if bytes == 0 {
+            return;
+        }
+        let bin = self.bin_mut(at);
+        if let Some(destination) = bin.destinations.get_mut(node) {
             destination.classes[class as usize] += bytes;
-            bin.sensitive += if class.is_sensitive() { bytes } else { 0 };
+            let sensitive = if class.is_sensitive() { bytes } else { 0 };
+            bin.sensitive += sensitive;
+            self.sensitive += sensitive;
             self.activate(at);
         }
     }
 
     /// Takes up to so many zombie bytes of a class from a destination; returns how many.
     pub fn take_zombies(&mut self, at: BinAt, node: NodeId, class: Class, most: u64) -> u64 {
-        let bin = &mut self.bins[at.0 as usize];
+        let bin = self.bin_mut(at);
         let Some(destination) = bin.destinations.get_mut(node) else { return 0 };
         let left = &mut destination.classes[class as usize];
         let taken = most.min(*left);
         *left -= taken;
-        bin.sensitive -= if class.is_sensitive() { taken } else { 0 };
+        let sensitive = if class.is_sensitive() { taken } else { 0 };
+        bin.sensitive -= sensitive;
+        self.sensitive -= sensitive;
         self.rest(at);
         taken
     }

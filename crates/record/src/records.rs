@@ -89,7 +89,7 @@ impl Records {
         let rooms =
             delays.chain(self.rtts.drain(..).map(|sample| sample.rtt)).map(PackedHistogram::into_room);
         self.desk.rooms.extend(rooms);
-        let transits = self.transits.drain(..).flat_map(|sample| [sample.times, sample.waits]);
+        let transits = self.transits.drain(..).flat_map(|sample| [sample.hops, sample.times, sample.waits]);
         self.desk.rooms.extend(transits.map(PackedHistogram::into_room));
         for table in Table::ALL {
             of_table!(table, |rows| rows.clear(), &mut self);
@@ -144,10 +144,10 @@ impl Recorder for Records {
         self.rtts.push(RttSample { at, group, rtt });
     }
     fn transit(&mut self, sample: &TransitSample) {
-        let TransitSample { at, flow, admitted, in_time, links, ref times, ref waits } = *sample;
-        let [times, waits] =
-            [times, waits].map(|one| PackedHistogram::pack(one, self.desk.rooms.pop().unwrap_or_default()));
-        self.transits.push(TransitSample { at, flow, admitted, in_time, links, times, waits });
+        let TransitSample { at, flow, admitted, in_time, links, ref hops, ref times, ref waits } = *sample;
+        let [hops, times, waits] = [hops, times, waits]
+            .map(|one| PackedHistogram::pack(one, self.desk.rooms.pop().unwrap_or_default()));
+        self.transits.push(TransitSample { at, flow, admitted, in_time, links, hops, times, waits });
     }
     fn transport(&mut self, sample: &TransportSample) {
         self.transport.push(*sample);

@@ -269,6 +269,7 @@ table!(TransitSample<PackedHistogram> {
     admitted: u64 = "admitted_packets": "Packets for the flow's receiver that the overlay admitted.",
     in_time: u64 = "in_time_packets": "Packets that it gave back at the receiver's node within their deadline; all of them without one.",
     links: u64 = "passed_links": "Links between nodes that the packets it gave back had passed, added up.",
+    hops: PackedHistogram = "hops_histogram": "Links that each of these packets had passed; a link counts as a millisecond.",
     times: PackedHistogram = "transit_ns_histogram": "From the sending host to the receiver's node, of packets given back in the period.",
     waits: PackedHistogram = "wait_ns_histogram": "What of that the packets waited in the queues of nodes.",
 });

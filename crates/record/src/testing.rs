@@ -89,9 +89,9 @@ pub(crate) fn busy_records() -> Records {
             });
         }
         records.rtt(&RttSample { at, group: (period % 2) as u32, rtt: histogram(&[20, 21, 20 + period]) });
-        let [times, waits] = [histogram(&[20, 30 + period]), histogram(&[])];
+        let [hops, times, waits] = [histogram(&[2, 3]), histogram(&[20, 30 + period]), histogram(&[])];
         let (flow, admitted, in_time, links) = ((period % 3) as u32, 3, 1, 5);
-        records.transit(&TransitSample { at, flow, admitted, in_time, links, times, waits });
+        records.transit(&TransitSample { at, flow, admitted, in_time, links, hops, times, waits });
         let of = if period % 2 == 0 { Component::Queue(0) } else { Component::Controller(2) };
         records.state(&StateSample { at, of, name: "alpha_percent", value: period as f64 / 7.0 });
         let fate = MessageFate::ALL[(period % 3) as usize];
@@ -132,9 +132,9 @@ pub(crate) fn replay(records: &Records, to: &mut dyn Recorder) {
         to.rtt(&RttSample { at: r.at, group: r.group, rtt: unpack(&r.rtt) });
     }
     for r in &records.transits {
-        let TransitSample { at, flow, admitted, in_time, links, ref times, ref waits } = *r;
-        let [times, waits] = [unpack(times), unpack(waits)];
-        to.transit(&TransitSample { at, flow, admitted, in_time, links, times, waits });
+        let TransitSample { at, flow, admitted, in_time, links, ref hops, ref times, ref waits } = *r;
+        let [hops, times, waits] = [hops, times, waits].map(unpack);
+        to.transit(&TransitSample { at, flow, admitted, in_time, links, hops, times, waits });
     }
     records.transport.iter().for_each(|r| to.transport(r));
     for r in &records.states {

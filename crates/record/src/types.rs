@@ -114,6 +114,8 @@ pub struct TransitSample<H = Histogram> {
     pub in_time: u64,
     /// Links between nodes that the packets passed, added up.
     pub links: u64,
+    /// The links that each packet passed; a link counts as a millisecond.
+    pub hops: H,
     /// The times from the sending host to the receiver's node.
     pub times: H,
     /// What of these times the packets waited in the queues of nodes.

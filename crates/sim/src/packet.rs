@@ -13,8 +13,8 @@ use weir_plan::address::{OVERLAY_PORT, address_of, port_of};
 /// Window scale that captures show on SYNs; the simulator's windows are whole numbers of bytes and need none.
 const CAPTURED_WINDOW_SCALE: u8 = 10;
 
-/// The most datagrams that are kept for reuse.
-const MOST_SPARE: usize = 1 << 16;
+/// The most datagrams that are kept for reuse by hosts; the network may use those beyond.
+const MOST_SPARE: usize = 1 << 10;
 
 /// A packet on its way between two hosts.
 #[derive(Debug)]
@@ -81,12 +81,19 @@ impl Pool {
     /// Keeps a packet for reuse.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: SimPacket) {
+        _ = self.keep(packet);
+    }
+
+    /// The same; returns a packet of which there are enough. Copies for many receivers arrive in greater number than their originals
+    /// leave.
+    #[inline]
+    pub(crate) fn keep(&mut self, packet: SimPacket) -> Option<SimPacket> {
         match packet.0.body {
             Body::Segment(_) => self.segments.push(packet),
             Body::Datagram(_) if self.datagrams.len() < MOST_SPARE => self.datagrams.push(packet),
-            // Copies for many receivers arrive in greater number than their originals leave.
-            Body::Datagram(_) => drop(packet),
+            Body::Datagram(_) => return Some(packet),
         }
+        None
     }
 }
 
@@ -326,6 +333,7 @@ impl Wire for SimPacket {
         let Body::Datagram(datagram) = &mut fields.body else { return false };
         let cut = to.cut.min(datagram.head.len());
         datagram.head.splice(..cut, to.put.iter().copied());
+        datagram.zeros += to.zeros;
         let FlowId(flow) = to.flow;
         let FlowAddress { ip, .. } = fields.address;
         fields.address = FlowAddress { flow, from: to.from as u16, to: to.to as u16, ip };
@@ -362,6 +370,18 @@ impl Wire for SimPacket {
     /// A new allocation: duplicates are rare, and they are reused after arrival like other packets.
     fn duplicate(&self) -> SimPacket {
         SimPacket(self.0.clone())
+    }
+
+    fn duplicate_into(&self, mut old: SimPacket) -> SimPacket {
+        let Fields { body, arrived, address, length, ecn, class, corrupt, entered, waits } = &*self.0;
+        let to = &mut *old.0;
+        match (&mut to.body, body) {
+            (Body::Datagram(to), Body::Datagram(from)) => to.set(&from.head, from.payload()),
+            (to, from) => to.clone_from(from),
+        }
+        (to.arrived, to.address, to.length, to.corrupt) = (*arrived, *address, *length, *corrupt);
+        (to.ecn, to.class, to.entered, to.waits) = (*ecn, *class, *entered, *waits);
+        old
     }
 
     fn corrupt(&mut self) {

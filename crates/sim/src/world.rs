@@ -223,7 +223,9 @@ impl<'a> World<'a> {
             }
             Some((other, ..)) => {
                 other.receive(packet.body(), packet.ecn(), now);
-                self.pool.take_back(packet);
+                if let Some(packet) = self.pool.keep(packet) {
+                    self.fabric.keep(packet);
+                }
             }
             None => self.pool.take_back(packet),
         }

@@ -1,6 +1,6 @@
 //! The receiver's side of acknowledgements: which packets have arrived, and when to send an acknowledgement.
 
-use super::wire::{Ack, MOST_RANGES};
+use super::wire::{ACK_HEADER, Ack, MOST_RANGES, RANGE};
 use weir_base::{Span, Time};
 
 /// An acknowledgement waits for a second packet at most this long (the GNAT software).
@@ -27,6 +27,19 @@ pub(crate) struct Acks {
     extra: u8,
     /// Whether the next acknowledgement is to be repeated.
     repeat: bool,
+    ride: Ride,
+}
+
+/// How an acknowledgement that is due leaves. It takes 49 bytes less where it rides on a data packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Ride {
+    /// On a data packet, if one leaves now.
+    #[default]
+    Now,
+    /// On a data packet that the pacer lets go when it is due now: it was put off.
+    Later,
+    /// In a packet of its own.
+    Alone,
 }
 
 impl Acks {
@@ -73,7 +86,38 @@ impl Acks {
         let at_once = prompt || self.waiting >= 2 || self.extra > 0;
         self.extra = self.extra.saturating_sub(1);
         let due = if at_once { now } else { now + DELAY };
-        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        // One that was put off waits for its data packet.
+        if self.ride != Ride::Later || self.due.is_none() {
+            self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        }
+    }
+
+    /// Whether an acknowledgement is due that may ride on a data packet.
+    pub(crate) fn may_ride(&self, now: Time) -> bool {
+        self.due() <= now && self.ride != Ride::Alone
+    }
+
+    /// Whether a data packet that leaves now takes an acknowledgement along: one that is due, or that was put off.
+    pub(crate) fn rides(&self, now: Time) -> bool {
+        self.may_ride(now) || self.due.is_some() && self.ride == Ride::Later
+    }
+
+    /// The next data packet leaves at this time: the acknowledgement waits for it, but only once.
+    pub(crate) fn put_off(&mut self, until: Time) {
+        match self.ride {
+            Ride::Now => (self.due, self.ride) = (Some(until), Ride::Later),
+            Ride::Later | Ride::Alone => self.ride = Ride::Alone,
+        }
+    }
+
+    /// No data packet takes the acknowledgement.
+    pub(crate) fn go_alone(&mut self) {
+        self.ride = Ride::Alone;
+    }
+
+    /// Bytes of the next acknowledgement's frame at most.
+    pub(crate) fn most_bytes(&self) -> u32 {
+        (ACK_HEADER + RANGE * self.ranges.len().min(MOST_RANGES)) as u32
     }
 
     /// When an acknowledgement is due.
@@ -85,7 +129,7 @@ impl Acks {
     pub(crate) fn tell(&mut self, now: Time) -> Option<Ack> {
         let (_, largest) = *self.ranges.last()?;
         self.due = std::mem::take(&mut self.repeat).then(|| now + AGAIN);
-        self.waiting = 0;
+        (self.waiting, self.ride) = (0, Ride::Now);
         let (difference, at) = self.newest;
         let waited = now.since(at).as_micros().min(u16::MAX.into()) as u16;
         let mut ack = Ack::new(largest as u32, self.received, difference, waited);
@@ -182,6 +226,26 @@ mod tests {
             assert_eq!(acks.due(), if at < 3 { ms(at) } else { ms(43) });
             acks.tell(ms(at));
         }
+    }
+
+    #[test]
+    fn an_acknowledgement_that_is_due_is_put_off_once_for_a_data_packet() {
+        let mut acks = Acks::default();
+        for number in [0, 1] {
+            acks.take(number, 0, ms(0));
+            acks.ask(false, ms(0));
+        }
+        assert!(acks.may_ride(ms(0)));
+        acks.put_off(ms(3));
+        acks.take(2, 0, ms(1));
+        acks.ask(true, ms(1));
+        assert_eq!(acks.due(), ms(3));
+        assert!(!acks.may_ride(ms(1)) && acks.rides(ms(1)));
+        assert!(acks.may_ride(ms(3)));
+        acks.put_off(ms(6));
+        assert_eq!((acks.due(), acks.may_ride(ms(3))), (ms(3), false));
+        acks.tell(ms(3));
+        assert_eq!(acks.due(), Time::NEVER);
     }
 
     #[test]

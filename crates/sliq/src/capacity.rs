@@ -22,6 +22,8 @@ pub(crate) struct Capacity {
     next: usize,
     /// The estimate while no measurement is recent.
     last: Option<Rate>,
+    /// The rate of packet pairs, until the path has limited a measurement.
+    pairs: Option<Rate>,
 }
 
 impl Capacity {
@@ -42,6 +44,7 @@ impl Capacity {
             return;
         }
         let rate = Rate::from_bytes_in(Bytes::new(self.bytes), time);
+        self.pairs = self.pairs.filter(|_| !self.limited);
         let estimate = self.estimate(now);
         if self.limited || estimate.is_none_or(|estimate| rate > estimate) {
             self.measured[self.next] = (now, rate);
@@ -49,6 +52,16 @@ impl Capacity {
             self.last = self.estimate(now);
         }
         (self.from, self.bytes, self.limited) = (Some(now), 0, false);
+    }
+
+    /// Packet pairs have measured the path's rate.
+    pub(crate) fn begin(&mut self, rate: Rate) {
+        self.pairs = Some(rate);
+    }
+
+    /// The estimate, or the rate of packet pairs as long as no data has been delivered at the path's limit, if it is higher.
+    pub(crate) fn path(&self, now: Time) -> Option<Rate> {
+        self.estimate(now).max(self.pairs)
     }
 
     /// Nothing was delivered for a while, although data was sent: the next measurement begins anew.

@@ -5,6 +5,7 @@ mod arrive;
 mod coordinated;
 mod end;
 mod leave;
+mod path;
 
 use super::acks::Acks;
 use super::capacity::Capacity;
@@ -22,6 +23,7 @@ use super::receive::Incoming;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::send::Outgoing;
+use super::simulated::Left;
 use super::train::{self, Train};
 use super::wire::{DATA_HEADER, DUE, HEADER, PART_HEADER, TAG};
 use super::{FastStart, MOST_STREAMS, Parameters, SealName, StreamParameters};
@@ -129,6 +131,8 @@ pub(crate) struct Connection {
     /// The first bytes of the packet that leaves.
     head: Vec<u8>,
     repair: Vec<u8>,
+    /// What it carries.
+    left: Left,
 }
 
 /// The codepoint of a controller's packets: the one that the lab sets for the group; otherwise the controller's own, if its ECN feedback
@@ -246,6 +250,7 @@ impl Connection {
             timeouts: 0,
             head: Vec::new(),
             repair: Vec::new(),
+            left: Left::default(),
         }
     }
 
@@ -320,6 +325,7 @@ impl Connection {
         let Some(train) = self.train.take_if(|train| train.is_over(now)) else { return };
         let headers = self.overhead - (HEADER + DATA_HEADER) as u32 - self.tag;
         let Some((rate, rtt)) = train.measured(headers) else { return };
+        self.capacity.begin(rate);
         let packets = u128::from(rate.bytes_in(rtt).get());
         let (payload, overhead) = (u128::from(self.payload), u128::from(self.overhead));
         let window = (packets * payload / (payload + overhead)) as u64;
@@ -399,7 +405,6 @@ impl Connection {
     }
 
     /// Whether it is over.
-    #[cfg(feature = "seal")]
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over
     }

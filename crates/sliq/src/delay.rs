@@ -51,8 +51,9 @@ impl Difference {
 pub(crate) struct Delay {
     there: Difference,
     back: Difference,
-    /// The largest excess over the smallest delay.
+    /// The largest excess over the smallest delay, and the newest one.
     excess: WindowedMax<Span>,
+    newest: Span,
 }
 
 impl Delay {
@@ -61,12 +62,18 @@ impl Delay {
         self.back.take(back, now);
         let excess = self.there.take(there, now);
         self.excess.update(LARGEST_OVER, now, excess);
+        self.newest = excess;
     }
 
     /// The smallest round trip; `None` before the first sample.
     pub(crate) fn smallest_rtt(&self) -> Option<Span> {
         let sum = self.there.smallest?.wrapping_add(self.back.smallest?) as i32;
         Some(Span::from_micros(sum.max(0) as u64))
+    }
+
+    /// The delay of the newest packet whose arrival the peer has reported; `None` before the first sample.
+    pub(crate) fn newest(&self) -> Option<Span> {
+        Some(self.smallest_rtt()? / 2 + self.newest)
     }
 
     /// The longest delay to the peer in the last 2 s; `None` before the first sample.

@@ -25,6 +25,7 @@ mod marks;
 mod mtu;
 mod opening;
 mod outage;
+mod passage;
 #[cfg(feature = "seal")]
 mod path;
 mod per;
@@ -35,6 +36,7 @@ mod schedule;
 pub mod seal;
 mod send;
 mod shared;
+pub mod simulated;
 mod train;
 pub mod wire;
 

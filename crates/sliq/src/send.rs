@@ -3,16 +3,19 @@
 //! up.
 
 mod groups;
+mod item;
 mod parts;
 mod written;
 
 pub(crate) use groups::PathNow;
+pub(crate) use item::Item;
 
 use super::aec::group::Group;
 use super::aec::{Choice, Goal, Mode, Planner};
 use super::credit::{self, Allowed};
 use super::due;
-use super::wire::{DUE, Data, Flags, Part, Repair};
+use super::passage::Passage;
+use super::wire::{DUE, Data, Flags};
 use super::{Delivery, Drop, Order, StreamParameters};
 use parts::Parts;
 use std::collections::VecDeque;
@@ -62,23 +65,6 @@ impl Segment {
     fn waiting(head: Written, bytes: u32, flags: Flags, handed: Time) -> Segment {
         Segment { head, bytes, flags, handed, state: State::Waiting, sent: 0, parts: None }
     }
-}
-
-/// What a stream sends next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// A segment.
-    Data {
-        data: Data,
-        /// Whether it is a retransmission.
-        again: bool,
-        /// The round of its group.
-        round: u8,
-    },
-    /// A repair packet, and the round of its group.
-    Repair(Repair, u8),
-    /// A part of a segment that is retransmitted, and the part's index.
-    Part(Part, u8),
 }
 
 /// The sending half of a stream.
@@ -134,6 +120,8 @@ pub(crate) struct Outgoing {
     pub(crate) settled: u64,
     /// Bytes of messages that were dropped before they were sent.
     pub(crate) dropped: u64,
+    /// How long its segments take from the hand-over to their arrival.
+    pub(crate) passage: Passage,
 }
 
 impl Outgoing {
@@ -188,6 +176,7 @@ impl Outgoing {
             retransmitted: 0,
             settled: 0,
             dropped: 0,
+            passage: Passage::default(),
         };
         (outgoing.payload, outgoing.base_payload) =
             (outgoing.room_of(payload), outgoing.room_of(base_payload));
@@ -293,6 +282,17 @@ impl Outgoing {
     /// Bytes that were written and are not settled.
     pub(crate) fn unsettled(&self) -> u64 {
         self.unsettled
+    }
+
+    /// Bytes that wait for their first transmission.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// When a segment that is not settled was handed over.
+    pub(crate) fn handed(&self, sequence: u32) -> Option<Time> {
+        let segment = self.segments.get(self.at(sequence))?;
+        (segment.state != State::Settled).then_some(segment.handed)
     }
 
     /// The stream's priority: 0 goes first.

@@ -18,6 +18,12 @@ pub const REPAIR_HEADER: usize = 12;
 pub const PART_HEADER: usize = 15;
 /// Bytes of a padding frame before the padding.
 pub const PADDING_HEADER: usize = 3;
+/// Bytes of an acknowledgement frame before its ranges.
+pub const ACK_HEADER: usize = 16;
+/// Bytes of a range of an acknowledgement.
+pub const RANGE: usize = 4;
+/// Bytes of a frame with counts of marks.
+pub const MARKS_FRAME: usize = 13;
 /// Maximum number of ranges in an acknowledgement.
 pub const MOST_RANGES: usize = 16;
 /// Stands for a stream's number: all streams of the connection together.

@@ -1,16 +1,21 @@
 //! A node of the backpressure overlay ([`weir_overlay`]) at a router: it admits the packets of hosts behind it, carries them to other
 //! nodes inside packets of its own, and gives them back to the hosts that they are for. Packets of no flow of the overlay pass.
 //!
-//! A lab places the nodes by `[overlay]`. Links between nodes are `wire`s: their rate, delay and loss are known at once, so that a link
-//! that loses every packet takes none.
+//! A lab places the nodes by `[overlay]`. Links between nodes are `wire`s, whose rate, delay and loss are known at once, so that a link
+//! that loses every packet takes none; or SLIQ connections ([`hop`]), which measure the path.
 
 mod carried;
+mod cat;
+mod connected;
 mod entry;
+mod hop;
 mod state;
 
 use crate::{Fault, Parameters, Place};
 use carried::{Carried, Out};
+use cat::Carrier;
 use entry::Entry;
+use hop::Hop;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,25 +24,16 @@ use weir_fabric::{Net, Present, Station, Wire};
 use weir_overlay::gradient::Gradients;
 use weir_overlay::message::header::{LONGEST, is_packet};
 use weir_overlay::queue::Limits;
-use weir_overlay::{
-    Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, Wire as Carrier, admission, depth, multicast, zombie,
-};
+use weir_overlay::{Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, admission, depth, multicast, zombie};
 
 /// Headers around each datagram between nodes: IPv4 and UDP.
 const HEADERS: Bytes = Bytes::new(28);
 /// The rate that stands for a link without limit.
 const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
+/// Packets whose memory a node has for copies: as many as one call makes.
+const SPARES: usize = 16;
 /// The boot epoch of a node: it starts once in a run.
 const EPOCH: u32 = 1;
-
-/// What carries packets between neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cat {
-    /// The link itself, without a transport.
-    #[default]
-    Wire,
-}
 
 /// Parameters of all nodes of an overlay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +46,7 @@ pub struct Config {
     /// Which depth is advertised and compared.
     pub depth: depth::Config,
     /// What carries packets between neighbours.
-    pub cat: Cat,
+    pub cat: cat::Config,
     /// Whether starved destinations gain virtual depth (ASAP). Not beside the depth `nplb`.
     pub asap: bool,
     /// How groups are forwarded.
@@ -63,6 +59,8 @@ pub struct Config {
     pub hop_bias: Bytes,
     /// Whether times in queues count in the delays of routes.
     pub queue_delays: bool,
+    /// Whether nodes record each class, bin and neighbour, besides sums. A run's page then has a plot for each.
+    pub details: bool,
 }
 
 impl Default for Config {
@@ -70,8 +68,20 @@ impl Default for Config {
         let weir_overlay::Config { k, zombies, depth, asap, multicast, depth_share, gradients, .. } =
             weir_overlay::Config::default();
         let Gradients { hysteresis, hop_bias } = gradients;
-        let (cat, queue_delays) = (Cat::Wire, false);
-        Config { k, zombies, depth, cat, asap, multicast, depth_share, hysteresis, hop_bias, queue_delays }
+        let (cat, queue_delays, details) = (cat::Config::default(), false, false);
+        Config {
+            k,
+            zombies,
+            depth,
+            cat,
+            asap,
+            multicast,
+            depth_share,
+            hysteresis,
+            hop_bias,
+            queue_delays,
+            details,
+        }
     }
 }
 
@@ -93,6 +103,15 @@ impl Config {
 
 impl Parameters for Config {
     fn fault(&self, _: bool) -> Option<Fault> {
+        if let cat::Config::Sliq(config) = &self.cat
+            && let Some(key) = config.fault()
+        {
+            let (message, help) = match key {
+                "cc" => ("`cc` names no controller, or more than two", "write cc = [\"copa\"]"),
+                _ => ("`sensitive` with arq-fec needs a deadline", "write deadline = \"50 ms\" beside it"),
+            };
+            return Some(Fault { key: "cat", message: message.to_owned(), help: help.to_owned() });
+        }
         let weir_overlay::node::Fault { key, message, help } = self.node().fault()?;
         Some(Fault { key, message, help })
     }
@@ -103,6 +122,8 @@ impl Parameters for Config {
 pub struct Seat {
     /// Its number.
     pub id: NodeId,
+    /// The run's seed: both ends of a connection derive the same number from it.
+    pub seed: u64,
     /// Its links to other nodes.
     pub neighbours: Vec<Neighbour>,
     /// The groups that hosts behind it have joined.
@@ -122,8 +143,12 @@ pub struct Neighbour {
     pub back: usize,
     /// Where the other node stands.
     pub at: usize,
+    /// The other node's number.
+    pub id: NodeId,
     /// What each packet takes on the link beyond its IP length.
     pub overhead: Bytes,
+    /// The largest IP packet that both links carry.
+    pub mtu: Bytes,
 }
 
 /// A flow that enters the overlay.
@@ -168,6 +193,8 @@ pub(crate) struct OverlayNode<P> {
     neighbours: Vec<Neighbour>,
     /// What each link was like when it was last looked at.
     seen: Vec<Option<Present>>,
+    /// The connections to the neighbours; none where links are wires.
+    hops: Vec<Hop>,
     entries: Vec<Entry>,
     leaving: Vec<Leaving>,
     /// When a flow that waits is looked at again.
@@ -175,6 +202,8 @@ pub(crate) struct OverlayNode<P> {
     due: Time,
     now: Time,
     expired: u64,
+    /// Whether each class, bin and neighbour is recorded.
+    details: bool,
     /// The front of a packet's payload, kept for its space.
     head: Vec<u8>,
 }
@@ -194,18 +223,23 @@ impl<P: Wire> OverlayNode<P> {
             node: None,
             neighbours: seat.map_or_else(Vec::new, |seat| seat.neighbours.clone()),
             seen: Vec::new(),
+            hops: Vec::new(),
             entries: Vec::new(),
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
             entries_at: Time::ZERO,
             due: Time::ZERO,
             now: Time::ZERO,
             expired: 0,
+            details: config.details,
             head: Vec::new(),
         };
         if let (Some(node), Some(seat)) = (&mut node, seat) {
             for neighbour in &seat.neighbours {
-                let silent = Carrier::new(UNLIMITED, Span::ZERO, 0.0, HEADERS + neighbour.overhead);
-                node.connect(silent);
+                node.connect(Carrier::new(&config.cat, UNLIMITED, neighbour.overhead));
+            }
+            if let cat::Config::Sliq(config) = &config.cat {
+                let hop = |neighbour| Hop::new(config, neighbour, seat.seed);
+                station.hops = seat.neighbours.iter().map(hop).collect();
             }
             seat.groups.iter().for_each(|group| node.join(*group));
             station.entries = seat.entering.iter().map(|flow| Entry::new(flow, node)).collect();
@@ -215,8 +249,22 @@ impl<P: Wire> OverlayNode<P> {
         station
     }
 
-    /// Calls the node, which has been handed so many packets, and carries out what it says.
+    /// Calls the node, which has been handed so many packets, and carries out what it says. Connections that have sent may take more.
     fn call(
+        &mut self,
+        taken: u64,
+        net: &mut Net<'_, P>,
+        act: impl FnOnce(&mut Node<Carried<P>, Carrier>, Time, &mut Out<'_, '_, P>),
+    ) {
+        self.call_once(taken, net, act);
+        while self.flush(net) {
+            self.call_once(0, net, |node, now, out| node.refill(now, out));
+        }
+        let Some(node) = &self.node else { return };
+        self.due = node.next_time(self.now).min(self.entries_at).min(self.hops_due());
+    }
+
+    fn call_once(
         &mut self,
         taken: u64,
         net: &mut Net<'_, P>,
@@ -225,8 +273,13 @@ impl<P: Wire> OverlayNode<P> {
         let now = net.now();
         self.now = now;
         let Some(node) = &mut self.node else { return };
+        while node.spares().len() < SPARES
+            && let Some(spare) = net.spare()
+        {
+            node.spares().push(Carried::new(spare, 0));
+        }
         let before = node.held() as u64 + taken;
-        let mut out = Out::new(net, &self.neighbours, &self.leaving);
+        let mut out = Out::new(net, &self.neighbours, &self.leaving, &mut self.hops);
         act(node, now, &mut out);
         let Out { gone, expired, .. } = out;
         self.expired += expired;
@@ -234,7 +287,6 @@ impl<P: Wire> OverlayNode<P> {
         let after = node.held() as u64 + gone;
         debug_assert!(after >= before, "a packet has gone without a word");
         net.copied(after.saturating_sub(before));
-        self.due = node.next_time(now).min(self.entries_at);
     }
 
     /// A host's packet of a flow that enters here.
@@ -257,6 +309,11 @@ impl<P: Wire> OverlayNode<P> {
         let (Some(port), Some((payload, zeros))) = (port, packet.payload()) else {
             return net.discard(packet);
         };
+        if let Some(hop) = self.hops.get_mut(port) {
+            hop.receive(payload, zeros, packet.ecn(), net.now());
+            net.discard(packet);
+            return self.hear(port, net);
+        }
         let bytes = payload.len() as u32 + zeros;
         let mut head = std::mem::take(&mut self.head);
         head.clear();
@@ -274,7 +331,7 @@ impl<P: Wire> OverlayNode<P> {
 
     /// Tells the carriers what has become of their links.
     fn look_at_links(&mut self, net: &Net<'_, P>) {
-        let Some(node) = &mut self.node else { return };
+        let Some(node) = self.node.as_mut().filter(|_| self.hops.is_empty()) else { return };
         for (port, neighbour) in self.neighbours.iter().enumerate() {
             let present = net.present(neighbour.link);
             if self.seen[port] == Some(present) {
@@ -283,8 +340,8 @@ impl<P: Wire> OverlayNode<P> {
             self.seen[port] = Some(present);
             let Present { rate, delay, loss } = present;
             let rate = if loss >= 1.0 { Rate::from_bits_per_sec(0) } else { rate.unwrap_or(UNLIMITED) };
-            if let Some(carrier) = node.cat_mut(port) {
-                carrier.change(rate, delay, loss, net.now());
+            if let Some(Carrier::Wire(wire)) = node.cat_mut(port) {
+                wire.change(rate, delay, loss, net.now());
             }
         }
     }
@@ -322,6 +379,7 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
 
     fn on_timer(&mut self, net: &mut Net<'_, P>) {
         self.look_at_links(net);
+        self.wake_hops(net.now());
         self.admit(net);
         self.call(0, net, |node, now, out| node.on_timer(now, out));
     }

@@ -24,7 +24,7 @@ impl<P: Wire> Net<'_, P> {
         Present { rate: link.rate(), delay: link.delay(), loss: link.loss() }
     }
 
-    /// A new datagram with the payload [`Rewrite::put`]. `None` if stations cannot write packets of this kind.
+    /// A new datagram with the payload [`Rewrite::put`] and zeros behind it. `None` if stations cannot write packets of this kind.
     pub fn build(&mut self, what: &Rewrite<'_>) -> Option<P> {
         let old = self.fabric.around.discarded.pop();
         let mut packet = P::blank(old)?;
@@ -32,6 +32,11 @@ impl<P: Wire> Net<'_, P> {
             self.counters().made += 1;
             packet
         })
+    }
+
+    /// The memory of a packet that is not needed any more, for [`Wire::duplicate_into`]; `None` if there is none.
+    pub fn spare(&mut self) -> Option<P> {
+        self.fabric.around.discarded.pop()
     }
 
     /// The station has made so many exact copies of packets that it holds.

@@ -82,6 +82,8 @@ type Visit<P> = (usize, Option<usize>, P);
 #[derive(Debug)]
 pub(crate) struct Stations<P> {
     seats: Vec<Seat<P>>,
+    /// By node, the number of the station that stands there.
+    numbers: Vec<Option<u32>>,
     /// Packets that a station has not seen yet. A station that sends to another one in no time completes its own call first.
     visits: VecDeque<Visit<P>>,
     /// Whether a station is being called.
@@ -108,7 +110,13 @@ impl<P: Wire> Stations<P> {
             armed: Time::NEVER,
             counters: StationCounters::default(),
         };
-        Stations { seats: placed.into_iter().map(seat).collect(), visits: VecDeque::new(), calling: false }
+        let mut numbers = vec![None; placed.iter().map(|placed| placed.at + 1).max().unwrap_or(0)];
+        // Where two stand at a node, the first one counts.
+        for (number, placed) in placed.iter().enumerate().rev() {
+            numbers[placed.at] = Some(number as u32);
+        }
+        let seats = placed.into_iter().map(seat).collect();
+        Stations { seats, numbers, visits: VecDeque::new(), calling: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -117,7 +125,7 @@ impl<P: Wire> Stations<P> {
 
     /// The number of the station at a node, if there is one.
     pub(crate) fn at(&self, node: usize) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.at == node)
+        self.numbers.get(node).copied().flatten().map(|number| number as usize)
     }
 
     /// Whether the station at a node admits a packet of this flow now.

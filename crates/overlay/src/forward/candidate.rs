@@ -1,6 +1,6 @@
 //! What a bin could do toward a neighbour in a pass of the forwarder: send packets, or let zombies leave.
 
-use crate::nodes::{NodeId, Nodes};
+use crate::nodes::Nodes;
 use crate::queue::{BinAt, Class, Destination};
 use std::cmp::Reverse;
 
@@ -57,11 +57,6 @@ pub(super) struct Candidate {
 impl Candidate {
     pub(super) fn new(kind: Kind, port: usize, bin: BinAt, pass: Pass) -> Candidate {
         Candidate { kind, port, bin, is_sensitive: pass.is_sensitive(), nodes: Nodes::EMPTY, weight: 0 }
-    }
-
-    pub(super) fn add(&mut self, node: NodeId, difference: i64) {
-        self.nodes = self.nodes.with(node);
-        self.weight += difference;
     }
 
     /// The largest weight first; then packets before zombies, and by number, so that the order is total.

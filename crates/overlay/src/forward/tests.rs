@@ -75,7 +75,7 @@ impl Scene {
             checksum: 0,
             body: Load { source: 0, bytes, sent: at(0), trace: Nodes::EMPTY, came_back: false },
         };
-        assert!(matches!(self.queues.enqueue(packet, class, due.map_or(at(0), at), at(0)), Queued::Waits));
+        assert!(matches!(self.queues.enqueue(packet, class, due.map_or(at(0), at), self.now), Queued::Waits));
     }
 
     fn told(&mut self, port: usize, fill: impl FnOnce(&mut Depths)) {
@@ -279,4 +279,81 @@ fn coded_packets_go_to_all_destinations_that_fall() {
     scene.put(group(5), &[2], 1000, None, &[]);
     let decision = scene.decide().unwrap();
     assert_eq!((decision.nodes, decision.action), (set(&[1, 2]), Action::Coded));
+}
+
+/// Random arrivals, depths and departures: a forwarder that keeps gradients decides as one does that has just been made.
+#[test]
+fn kept_gradients_decide_as_fresh_ones_do() {
+    let config = Config { zombies_first: true, ..Config::default() };
+    let mut scene = Scene::new(&TRIANGLE, config.clone());
+    let mut random = weir_base::Random::stream(5, "kept gradients");
+    let mut decisions = 0;
+    for step in 1..3000u32 {
+        let to = [node(1), node(2), group(7), group(8)][random.below(4) as usize];
+        match random.below(3) {
+            0 => {
+                let receivers: &[u8] = match to {
+                    Key::Node(one) => &[one.number()],
+                    Key::Group(_) => [&[1][..], &[2], &[1, 2]][random.below(3) as usize],
+                };
+                let visited: &[u8] = if random.chance(0.2) { &[1] } else { &[] };
+                scene.put(to, receivers, 100 + random.below(1000) as u32, None, visited);
+            }
+            1 => {
+                let range = if random.chance(0.5) { Range::ALL } else { Range { first: node(0), last: to } };
+                let mut depths = Depths::new(Stamp { epoch: 2, sequence: step }, range);
+                depths.nodes.set(id(2), total(random.below(3000)));
+                if range.has(group(7)) {
+                    let mut members = PerNode::default();
+                    members.set(id(1), total(random.below(3000)));
+                    depths.groups.push((GroupId(7), GroupDepth::Members(members)));
+                }
+                assert!(scene.advertised[random.below(2) as usize].apply(depths, at(0)));
+            }
+            _ => {
+                if let Some(bin) = scene.queues.find(to)
+                    && scene.queues.bin(bin).destinations.get(id(1)).is_some()
+                {
+                    scene.queues.add_zombies(bin, id(1), Class::Virtual, random.below(2000));
+                }
+            }
+        }
+        scene.ports.iter_mut().for_each(|port| {
+            port.room = random.below(2) * 3000;
+            port.drains = random.chance(0.5);
+        });
+        let kept = scene.decide();
+        let fresh = std::mem::replace(&mut scene.forwarder, Forwarder::new(config.clone()));
+        let anew = scene.decide();
+        scene.forwarder = fresh;
+        assert_eq!(kept, anew, "step {step}");
+        scene.queues.settle();
+        let Some(decision) = kept else { continue };
+        decisions += 1;
+        match decision.action {
+            Action::Packet { class, place } => {
+                assert!(scene.queues.take(decision.bin, class, place, decision.nodes, at(0)).is_some());
+            }
+            Action::Zombies { .. } => {
+                for node in decision.nodes.iter() {
+                    scene.queues.take_zombies(decision.bin, node, Class::Virtual, 1024);
+                }
+            }
+            Action::Coded => panic!("nothing is coded"),
+        }
+    }
+    assert!(decisions > 1000, "{decisions}");
+}
+
+/// Two packets of a group are worth the same to node 1: one for it alone, and an older one that would have to part.
+#[test]
+fn of_packets_that_are_worth_the_same_one_that_need_not_part_goes_first() {
+    let mut scene = Scene::new(&[(0, 1, 10), (0, 2, 10)], Config::default());
+    scene.put(group(7), &[1, 2], 1000, None, &[]);
+    scene.put(group(7), &[1], 1000, None, &[]);
+    // The link to node 2 is full, and node 1 is a dead end for it.
+    scene.ports[1].room = 0;
+    let decision = scene.decide().unwrap();
+    let Action::Packet { place, .. } = decision.action else { panic!("{decision:?}") };
+    assert_eq!(scene.queues.entry(place).unwrap().packet.receivers, set(&[1]));
 }

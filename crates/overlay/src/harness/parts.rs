@@ -26,7 +26,7 @@ impl Body for Load {
         self.bytes
     }
     fn behind(&mut self, _: usize) {}
-    fn duplicate(&self) -> Load {
+    fn duplicate(&self, _: Option<Load>) -> Load {
         self.clone()
     }
 }
@@ -60,6 +60,15 @@ pub(crate) struct Faults {
     pub(crate) damage: f64,
     pub(crate) repeat: f64,
     pub(crate) jitter: Span,
+}
+
+/// Packets that are lost with a node that is killed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fates {
+    /// They were in its queues. A node that returns has none of them.
+    pub(crate) killed: u64,
+    /// They came while it was gone.
+    pub(crate) unheard: u64,
 }
 
 /// A flow of a test.

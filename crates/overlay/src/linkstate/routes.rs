@@ -38,6 +38,8 @@ pub struct Routes {
     reachable: Nodes,
     /// In the tree of shortest paths from a root: the node before each.
     parents: Vec<Option<NodeId>>,
+    /// Grows with each computation.
+    version: u64,
     scratch: Scratch,
 }
 
@@ -73,6 +75,10 @@ impl Routes {
     /// The least bound of the delay to a node.
     pub fn best_delay(&self, to: NodeId) -> Option<Span> {
         self.best.get(to.index()).copied().flatten()
+    }
+    /// A number that is another one after each computation.
+    pub fn version(&self) -> u64 {
+        self.version
     }
     /// The nodes that can be reached, this one included.
     pub fn reachable(&self) -> Nodes {
@@ -122,6 +128,7 @@ impl Routes {
         database: &Database,
         adds_queue_delays: bool,
     ) {
+        self.version += 1;
         self.scratch.connect(own, neighbours, database);
         self.scratch.hops_from(own, None, &mut self.hops);
         self.reachable = NodeId::all().filter(|node| self.hops[node.index()].is_some()).collect();

@@ -37,7 +37,7 @@ impl<B: Body> Tree<B> {
         self.queues.get_mut(port)?.pop_front()
     }
 
-    /// Puts a packet, or its copies, into the queues of the links that it takes from this node. What has no way or no room is given to
+    /// Puts a packet, or its copies, for which `spares` has space, into the queues of the links that it takes from this node. What has no way or no room is given to
     /// `dropped`.
     pub fn enqueue(
         &mut self,
@@ -45,6 +45,7 @@ impl<B: Body> Tree<B> {
         own: NodeId,
         routes: &Routes,
         neighbours: &[Neighbour],
+        spares: &mut Vec<B>,
         mut dropped: impl FnMut(Packet<B>),
     ) {
         if own == self.root {
@@ -63,7 +64,7 @@ impl<B: Body> Tree<B> {
             if over == packet.receivers {
                 return self.push(neighbour.port, packet, dropped);
             }
-            self.push(neighbour.port, packet.copy_for(over), &mut dropped);
+            self.push(neighbour.port, packet.copy_for(over, spares.pop()), &mut dropped);
             packet.receivers = packet.receivers.minus(over);
         }
         dropped(packet);

@@ -23,6 +23,9 @@ enum Fate {
 impl<B: Body, C: Cat> Node<B, C> {
     /// Goes over the heads of all sensitive queues.
     pub(super) fn clean(&mut self, now: Time, out: &mut impl Output<B>) {
+        if !self.queues.has_sensitive() {
+            return;
+        }
         let mut index = 0;
         while let Some(at) = self.queues.active().get(index).copied() {
             for class in [Class::Critical, Class::LowLatency] {

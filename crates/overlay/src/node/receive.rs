@@ -136,7 +136,8 @@ impl<B: Body, C: Cat> Node<B, C> {
             if others.is_empty() {
                 return out.deliver(packet, &context);
             }
-            out.deliver(packet.copy_for(Nodes::of(self.id)), &context);
+            let spare = self.queues.spares().pop();
+            out.deliver(packet.copy_for(Nodes::of(self.id), spare), &context);
             packet.receivers = others;
         }
         self.enqueue(packet, now, out);
@@ -146,7 +147,8 @@ impl<B: Body, C: Cat> Node<B, C> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, out: &mut impl Output<B>) {
         if let (Key::Group(_), Some(tree)) = (packet.to, &mut self.tree) {
             let counters = &mut self.counters;
-            return tree.enqueue(packet, self.id, &self.routes, &self.neighbours, |packet| {
+            let spares = self.queues.spares();
+            return tree.enqueue(packet, self.id, &self.routes, &self.neighbours, spares, |packet| {
                 counters.overflowed += 1;
                 out.discard(packet.body, Discard::Overflow);
             });

@@ -18,6 +18,11 @@ const QUEUE_DELAY_WEIGHT: f64 = 0.001;
 const LEAST_DRAIN: Rate = Rate::from_bits_per_sec(8000);
 
 impl<B: Body, C: Cat> Node<B, C> {
+    /// A carrier has room again.
+    pub fn refill(&mut self, now: Time, out: &mut impl Output<B>) {
+        self.serve(now, out);
+    }
+
     /// Sends what can be sent.
     pub(super) fn serve(&mut self, now: Time, out: &mut impl Output<B>) {
         self.serve_tree(now, out);
@@ -45,8 +50,10 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
         self.look(now);
         let Node { queues, view, advertised, routes, forwarder, config, .. } = self;
-        let view = View { queues, ports: view, advertised, routes, now };
-        forwarder.decide(&view, |one, sensitive| forwarded(config, one, sensitive))
+        let seen = View { queues, ports: view, advertised, routes, now };
+        let decision = forwarder.decide(&seen, |one, sensitive| forwarded(config, one, sensitive));
+        queues.settle();
+        decision
     }
 
     /// Notes the neighbours that are up and have told their depths.
@@ -85,6 +92,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             largest = largest.max(LARGEST - left);
         }
         let port = &mut self.ports[decision.port];
+        port.sent.zombies += largest;
         let capacity = port.cat.capacity().max(LEAST_DRAIN);
         // Learned depth may stay; its turn at the link is over all the same.
         let turn = if largest == 0 { LARGEST } else { largest };
@@ -196,7 +204,9 @@ impl<B: Body, C: Cat> Node<B, C> {
         let bytes = &mut self.scratch.header;
         bytes.clear();
         header.encode(&context, attach, bytes);
-        link.cat.offer(Bytes::new(bytes.len() as u64 + u64::from(packet.body.bytes())), now);
+        let whole = bytes.len() as u64 + u64::from(packet.body.bytes());
+        link.cat.offer(Bytes::new(whole), now);
+        link.sent.data += whole;
         self.counters.packets += 1;
         self.counters.header_bytes += bytes.len() as u64;
         self.counters.body_bytes += u64::from(packet.body.bytes());

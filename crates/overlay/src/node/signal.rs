@@ -2,7 +2,7 @@
 //!
 //! Announcements of others are passed on within 50 ms, many in a datagram; at once if a link came or went.
 
-use super::{Node, Output};
+use super::{Node, Output, Signal};
 use crate::admission::{derive_k, hold_k};
 use crate::cat::Cat;
 use crate::linkstate::adjacency::Change;
@@ -70,6 +70,8 @@ impl Timers {
 pub(super) struct Scratch {
     pub(super) header: Vec<u8>,
     pub(super) datagram: Vec<u8>,
+    /// What the messages in the datagram are worth.
+    worth: Signal,
     part: Vec<u8>,
     capacities: Vec<Rate>,
 }
@@ -371,6 +373,9 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.flush(port, now, out);
         }
         self.scratch.datagram.extend_from_slice(&self.scratch.part);
+        if !matches!(message, Message::Depths(_) | Message::Hello(_)) {
+            self.scratch.worth = Signal::Control;
+        }
     }
 
     pub(super) fn flush(&mut self, port: usize, now: Time, out: &mut impl Output<B>) {
@@ -382,7 +387,8 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.counters.signal_bytes += bytes;
         let link = &mut self.ports[port];
         link.cat.offer(Bytes::new(bytes), now);
-        out.signal(port, &self.scratch.datagram);
+        link.sent.signals += bytes;
+        out.signal(port, &self.scratch.datagram, std::mem::take(&mut self.scratch.worth));
         self.scratch.datagram.clear();
     }
 

@@ -3,6 +3,7 @@
 mod faults;
 mod latency;
 mod multicast;
+mod soak;
 
 use super::*;
 use crate::harness::{Flow as Source, Net, at, group, id, node};

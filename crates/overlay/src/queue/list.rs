@@ -29,6 +29,10 @@ struct Slot<B> {
     entry: Option<Entry<B>>,
     before: u32,
     after: u32,
+    /// Grows from one packet to the next: its age.
+    age: u64,
+    /// The packets before and behind it in its row ([`super::alike`]).
+    alike: (Option<Place>, Option<Place>),
 }
 
 /// The slab.
@@ -37,6 +41,7 @@ pub(crate) struct Slab<B> {
     slots: Vec<Slot<B>>,
     free: u32,
     used: u32,
+    stored: u64,
 }
 
 /// A list of packets.
@@ -63,7 +68,7 @@ impl List {
 
 impl<B> Slab<B> {
     pub(crate) fn new() -> Slab<B> {
-        Slab { slots: Vec::new(), free: NONE, used: 0 }
+        Slab { slots: Vec::new(), free: NONE, used: 0, stored: 0 }
     }
 
     pub(crate) fn used(&self) -> u32 {
@@ -86,6 +91,23 @@ impl<B> Slab<B> {
         (after != NONE).then_some(Place(after))
     }
 
+    /// A number that is higher for packets that were stored later.
+    #[inline]
+    pub(crate) fn age(&self, place: Place) -> u64 {
+        self.slots.get(place.0 as usize).map_or(0, |slot| slot.age)
+    }
+
+    /// The packets before and behind this one in its row.
+    pub(crate) fn alike(&self, place: Place) -> (Option<Place>, Option<Place>) {
+        self.slots.get(place.0 as usize).map_or((None, None), |slot| slot.alike)
+    }
+
+    pub(crate) fn set_alike(&mut self, place: Place, alike: (Option<Place>, Option<Place>)) {
+        if let Some(slot) = self.slots.get_mut(place.0 as usize) {
+            slot.alike = alike;
+        }
+    }
+
     /// The packet at this place from the end, which is 1 for the last; `None` if it is farther than [`FAR`] or there is none.
     pub(crate) fn nth_last(&self, list: List, place: u32) -> Option<Place> {
         if place == 0 || place > FAR.min(list.packets) {
@@ -100,7 +122,9 @@ impl<B> Slab<B> {
 
     fn store(&mut self, entry: Entry<B>) -> u32 {
         self.used += 1;
-        let slot = Slot { entry: Some(entry), before: NONE, after: NONE };
+        self.stored += 1;
+        let (age, alike) = (self.stored, (None, None));
+        let slot = Slot { entry: Some(entry), before: NONE, after: NONE, age, alike };
         let at = self.free;
         if let Some(place) = self.slots.get_mut(at as usize) {
             self.free = place.after;
@@ -112,9 +136,10 @@ impl<B> Slab<B> {
     }
 
     /// Adds a packet behind all others.
-    pub(crate) fn push(&mut self, list: &mut List, entry: Entry<B>) {
+    pub(crate) fn push(&mut self, list: &mut List, entry: Entry<B>) -> Place {
         let at = self.store(entry);
         self.link(list, list.tail, at);
+        Place(at)
     }
 
     /// Adds a packet behind those of the same or a lower rank. The search begins at the end, where a packet usually belongs.

@@ -149,3 +149,28 @@ fn active_bins_stay_listed_whatever_the_order_in_which_they_empty() {
         assert!(listed && !queues.active().contains(&bin));
     }
 }
+
+#[test]
+fn packets_for_the_same_receivers_stand_together_by_age() {
+    let mut queues = Held::new(Limits::default());
+    for receivers in [&[1, 2][..], &[1], &[1, 2], &[2, 1]] {
+        assert!(put(&mut queues, group(7), receivers, 100, Class::Normal));
+    }
+    let bin = queues.find(group(7)).unwrap();
+    let sets = |queues: &Held| {
+        let mut sets: Vec<(Nodes, u64)> =
+            queues.bin(bin).sets().map(|(receivers, place)| (receivers, queues.age(place))).collect();
+        sets.sort_unstable_by_key(|(_, age)| *age);
+        sets
+    };
+    assert_eq!(sets(&queues), [(set(&[1, 2]), 1), (set(&[1]), 2)]);
+    // The oldest leaves for one receiver: it is now the oldest of those for the other alone.
+    let oldest = queues.bin(bin).first(Class::Normal).unwrap();
+    assert!(queues.take(bin, Class::Normal, oldest, set(&[2]), at(1)).is_some());
+    assert_eq!(sets(&queues), [(set(&[1]), 1), (set(&[1, 2]), 3)]);
+    for _ in 0..4 {
+        let (receivers, place) = queues.bin(bin).sets().next().unwrap();
+        assert!(queues.take(bin, Class::Normal, place, receivers, at(2)).is_some());
+    }
+    assert!(sets(&queues).is_empty() && queues.active().is_empty());
+}

@@ -29,6 +29,7 @@ pub mod rate;
 mod reduction;
 pub mod second;
 mod shown;
+pub mod steadiness;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
@@ -54,7 +55,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Ecn;
 
 /// All families, in the order in which their metrics are shown.
-const FAMILIES: [&[Metric]; 12] = [
+const FAMILIES: [&[Metric]; 13] = [
     queue::FAMILY,
     aqm::FAMILY,
     rate::FAMILY,
@@ -67,6 +68,7 @@ const FAMILIES: [&[Metric]; 12] = [
     point::FAMILY,
     overlay::FAMILY,
     second::FAMILY,
+    steadiness::FAMILY,
 ];
 
 /// All metrics, in the order in which they are shown.

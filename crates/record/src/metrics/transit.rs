@@ -8,6 +8,7 @@ pub(super) struct TransitSums {
     pub(super) admitted: u64,
     pub(super) in_time: u64,
     pub(super) links: u64,
+    pub(super) hops: Histogram,
     pub(super) times: Histogram,
     pub(super) waits: Histogram,
 }

@@ -10,12 +10,17 @@ use weir_record::Records;
 use weir_sim::Simulator;
 use weir_sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Marks, Part, Repair, is_well_formed};
 
-const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sliq.lua");
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-/// The UDP payload and these fields of each SLIQ packet of a capture, as tshark shows them. `None`, with a message, if no tshark
-/// that runs scripts is installed.
-fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
-    let script = format!("lua_script:{DISSECTOR}");
+/// The UDP payload and these fields of each packet of a protocol in a capture, as tshark shows them with a script of `docs`. `None`, with a
+/// message, if no tshark that runs scripts is installed.
+pub(crate) fn tshark(
+    script: &str,
+    protocol: &str,
+    capture: &Path,
+    fields: &[&str],
+) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
+    let script = format!("lua_script:{DOCS}/{script}");
     let mut tshark = Command::new("tshark");
     tshark.args([
         "-X",
@@ -23,14 +28,14 @@ fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String
         "-r",
         capture.to_str().unwrap(),
         "-Y",
-        "sliq",
+        protocol,
         "-T",
         "fields",
         "-e",
         "udp.payload",
     ]);
     for field in fields {
-        tshark.args(["-e", &format!("sliq.{field}")]);
+        tshark.args(["-e", &format!("{protocol}.{field}")]);
     }
     let output = match tshark.output() {
         Ok(output) if output.status.success() => output,
@@ -50,6 +55,11 @@ fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String
         (payload.as_bytes().chunks(2).map(byte).collect(), columns.collect())
     };
     Some(text.lines().map(line).collect())
+}
+
+/// The same of SLIQ's packets.
+fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
+    tshark("sliq.lua", "sliq", capture, fields)
 }
 
 const FIELDS: &[&str] = &[

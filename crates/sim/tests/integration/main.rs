@@ -12,6 +12,7 @@ mod endings;
 mod hosts;
 mod links;
 mod overlay;
+mod overlay_dissector;
 mod random;
 mod retransmissions;
 mod simulate;

@@ -102,3 +102,47 @@ fn packets_in_packets_are_accounted_for_over_links_that_lose_damage_and_repeat_t
     let rate = goodput(&simulate(&format!("{text}{flow}"))[0], "flow");
     assert!(rate > 0.9 * 4.0 * PAYLOAD, "{rate} Mbit/s");
 }
+
+/// What of a link's rate reaches a receiver as payload over sealed SLIQ: 1,024 of 1,113 bytes, less 1 % each of signalling and of
+/// acknowledgements in data packets.
+const SEALED: f64 = 0.98 * 1024.0 / 1113.0;
+
+#[test]
+fn over_sliq_a_flow_uses_both_paths_and_its_headers_are_within_8_percent() {
+    for cat in ["\"sliq\"", "{ kind = \"sliq\", cc = [\"copa\"] }", "{ kind = \"sliq\", cc = [\"cubic\"] }"] {
+        let flow = group("flow", "20 Mbit/s", "to = \"d\"\noverlay = { cap = \"20 Mbit/s\" }");
+        let run = diamond(&format!("cat = {cat}"), &flow);
+        let rate = goodput(&run, "flow");
+        assert!(rate > 0.95 * 8.0 * SEALED, "{cat}: {rate} Mbit/s");
+        let percent = |name: &str| number(run.metrics.get(name));
+        let (overhead, signals) =
+            (percent("overlay_overhead_percent"), percent("overlay_signalling_percent"));
+        assert!((7.0..=8.0).contains(&overhead), "{cat}: {overhead} %");
+        assert!(signals < 3.0, "{cat}: {signals} %");
+    }
+}
+
+#[test]
+fn over_sliq_lost_packets_are_retransmitted_and_all_bytes_are_accounted_for() {
+    let text = "[run]\nduration = \"8 s\"\nwarmup = \"2 s\"\n[graph]\nrouters = [\"a\", \"b\"]\n[graph.links.ab]\nfrom = \"a\"\n\
+        to = \"b\"\nrate = \"4 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"5 %\"\ncorrupt = \"1 %\"\nduplicate = \"1 %\"\n\
+        [overlay]\nnodes = [\"a\", \"b\"]\nk = 1e12\ncat = { kind = \"sliq\", cc = [\"copa\"] }\n";
+    let flow = group("flow", "20 Mbit/s", "to = \"b\"\noverlay = { cap = \"20 Mbit/s\" }");
+    let run = simulate(&format!("{text}{flow}")).remove(0);
+    let rate = goodput(&run, "flow");
+    assert!(rate > 0.9 * 0.94 * 4.0 * SEALED, "{rate} Mbit/s");
+    let percent = |name: &str| number(run.metrics.get(name));
+    assert!((5.0..9.0).contains(&percent("overlay_resent_percent")));
+    assert!(number(run.groups[0].metrics.get("in_time_percent")) > 99.0);
+    assert!(distribution(run.groups[0].metrics.get("transit_ms")).p99 < 500.0);
+}
+
+#[test]
+fn over_sliq_a_copy_reaches_each_receiver() {
+    let flow =
+        group("flow", "20 Mbit/s", "multicast = [\"b\", \"c\", \"d\"]\noverlay = { cap = \"20 Mbit/s\" }");
+    let run = diamond("cat = { kind = \"sliq\", cc = [\"copa\"] }", &flow);
+    let rates: Vec<f64> = run.flows.iter().map(|flow| number(flow.metrics.get("goodput_mbps"))).collect();
+    assert_eq!(rates.len(), 3);
+    assert!(rates.iter().all(|rate| *rate > 0.95 * 4.0 * SEALED), "{rates:?}");
+}

@@ -138,6 +138,7 @@ impl Connection {
         }
         let mut news = [News::default(); 2];
         let (mut newest, mut bytes, overhead) = (None, 0, self.overhead);
+        let way = self.delay.newest();
         let (outgoing, mtu, base) = (&mut self.outgoing, &mut self.mtu, self.base);
         let sent = self.log.acknowledged(ack, largest, |number, record| {
             let late = record.fate == Fate::Lost;
@@ -145,7 +146,12 @@ impl Connection {
             match record.content {
                 Content::Segment { stream, sequence, round } => {
                     let stream = outgoing.get_mut(&stream).into_iter();
-                    stream.for_each(|stream| stream.arrived(sequence, round, late));
+                    stream.for_each(|stream| {
+                        if let (Some(way), Some(handed)) = (way, stream.handed(sequence)) {
+                            stream.passage.take(record.at.since(handed) + way);
+                        }
+                        stream.arrived(sequence, round, late);
+                    });
                 }
                 Content::Repair { stream, start, round } => {
                     let stream = outgoing.get_mut(&stream).into_iter();
@@ -285,11 +291,14 @@ impl Connection {
             return;
         }
         if self.outgoing.values_mut().any(|stream| stream.is_hindered(path)) {
-            self.flights
-                .iter_mut()
-                .filter(|flight| fills(flight))
-                .for_each(|flight| flight.suspend(now + SUSPENDED_FOR));
+            self.suspend_fillers(now);
         }
+    }
+
+    /// Controllers that fill buffers send nothing until the next check.
+    pub(super) fn suspend_fillers(&mut self, now: Time) {
+        let fills = |flight: &&mut Flight| !flight.keeps_queues_short() && !flight.is_suspended(now);
+        self.flights.iter_mut().filter(fills).for_each(|flight| flight.suspend(now + SUSPENDED_FOR));
     }
 
     /// All packets in flight count as lost.

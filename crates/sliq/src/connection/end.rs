@@ -59,7 +59,14 @@ impl Connection {
         into: &mut Datagram,
         now: Time,
     ) -> Option<Ecn> {
-        if of.is_none_or(|(_, control)| control) && self.control(into, now) {
+        let control = of.is_none_or(|(_, control)| control);
+        if control && self.wants_ride(now) {
+            if let Some(ecn) = self.data(into, of.map(|(stream, _)| stream), now) {
+                return Some(ecn);
+            }
+            self.missed(now);
+        }
+        if control && self.control(into, now) {
             return Some(self.ecn);
         }
         self.data(into, of.map(|(stream, _)| stream), now)
@@ -107,6 +114,14 @@ impl Connection {
         self.outgoing.get(&stream).map_or(0, |stream| stream.retransmitted)
     }
 
+    /// As [`Connection::take`], of a packet with what surrounds it on the simulator.
+    pub(crate) fn take_simulated(&mut self, head: &[u8], zeros: u32, ecn: Ecn, now: Time) {
+        let Some(cp) = self.take_cp_header(head, now) else { return };
+        if let Some(zeros) = zeros.checked_sub(self.tag) {
+            self.take(&head[cp..], zeros, ecn, now);
+        }
+    }
+
     /// The sum of a count of all streams.
     fn sum(&self, of: fn(&Outgoing) -> u64) -> u64 {
         self.outgoing.values().map(of).sum()
@@ -123,10 +138,7 @@ impl Endpoint for Connection {
 
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         let Body::Datagram(datagram) = body else { return };
-        let Some(cp) = self.take_cp_header(&datagram.head, now) else { return };
-        if let Some(zeros) = datagram.zeros.checked_sub(self.tag) {
-            self.take(&datagram.head[cp..], zeros, ecn, now);
-        }
+        self.take_simulated(&datagram.head, datagram.zeros, ecn, now);
     }
 
     fn transmit(&mut self, into: &mut Body, now: Time) -> Option<Ecn> {

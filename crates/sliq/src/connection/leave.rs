@@ -1,13 +1,18 @@
 //! Packets that leave a connection: control packets first, then retransmissions, then new data.
 
-use super::{Connection, HIGH_PER, State, micros};
+use super::{Connection, HIGH_PER, Left, State, micros};
 use crate::due;
 use crate::flight::{Flight, Leave};
 use crate::loss::{Content, Fate, Record};
 use crate::send::{Item, Outgoing};
-use crate::wire::{CONNECTION, Frame, Header, Kind, PADDING_HEADER};
+use crate::wire::{CONNECTION, Frame, Header, Kind, MARKS_FRAME, PADDING_HEADER, PART_HEADER};
 use weir_base::{Ecn, Span, Time};
 use weir_endpoint::Datagram;
+
+/// An acknowledgement that is due waits for a data packet at most this long: the time of a full packet at 1.2 Mbit/s.
+const RIDE: Span = Span::from_millis(10);
+/// Where the window is full, it waits for this part of the round trip.
+const PATIENCE: u64 = 8;
 
 impl Connection {
     fn begin(&mut self, kind: Kind, now: Time) {
@@ -49,8 +54,48 @@ impl Connection {
         into.zeros = zeros;
     }
 
+    /// Writes the frames of an acknowledgement behind the header of the packet that leaves.
+    fn acknowledge(&mut self, now: Time) {
+        let before = self.head.len();
+        if let Some(marks) = self.marks.tell() {
+            Frame::Marks(marks).write(&mut self.head);
+        }
+        if let Some(ack) = self.acks.tell(now) {
+            Frame::Ack(ack).write(&mut self.head);
+        }
+        self.left.acknowledgement = (self.head.len() - before) as u32;
+    }
+
+    /// Whether an acknowledgement is due that waits for a data packet.
+    pub(super) fn wants_ride(&self, now: Time) -> bool {
+        self.may_ride() && self.acks.may_ride(now)
+    }
+
+    /// Whether data packets may take acknowledgements along: nothing else of the connection goes first.
+    fn may_ride(&self) -> bool {
+        let is_plain = self.state == State::Open && !self.outage.is_on();
+        let is_first = self.accept || self.greets || self.goodbye.is_some() || self.challenged.is_some();
+        is_plain && !is_first
+    }
+
+    /// No data packet has taken the acknowledgement that is due. It waits for the one that the pacer lets go next, or for an acknowledgement
+    /// that opens the window: for a part of the round trip, since the peer's window waits too.
+    pub(super) fn missed(&mut self, now: Time) {
+        let patience = RIDE.min(self.rtt.smoothed().unwrap_or(Span::ZERO) / PATIENCE);
+        let waits =
+            self.log.out() > 0 && self.outgoing.values().any(|stream| stream.has_again() || stream.has_new());
+        if self.pace > now && self.pace <= now + RIDE {
+            self.acks.put_off(self.pace);
+        } else if waits && !patience.is_zero() {
+            self.acks.put_off(now + patience);
+        } else {
+            self.acks.go_alone();
+        }
+    }
+
     /// Writes the connection's next control packet. Returns `false` if none is due.
     pub(super) fn control(&mut self, into: &mut Datagram, now: Time) -> bool {
+        self.left = Left::default();
         if let Some(reason) = self.goodbye.take() {
             self.begin(Kind::Within, now);
             Frame::Close { reason }.write(&mut self.head);
@@ -88,12 +133,8 @@ impl Connection {
         if self.accept || now >= self.acks.due() {
             let kind = if std::mem::take(&mut self.accept) { Kind::Accept } else { Kind::Within };
             self.begin(kind, now);
-            if let Some(marks) = self.marks.tell() {
-                Frame::Marks(marks).write(&mut self.head);
-            }
-            if let Some(ack) = self.acks.tell(now) {
-                Frame::Ack(ack).write(&mut self.head);
-            }
+            self.acknowledge(now);
+            self.left.acknowledgement = self.head.len() as u32;
             self.put(Content::Nothing, 0, into, now);
             return true;
         }
@@ -247,6 +288,15 @@ impl Connection {
         let owner = self.owner(now)?;
         let item = self.outgoing.get_mut(&id).and_then(|stream| stream.next(now))?;
         self.begin(Kind::Within, now);
+        self.left = Left { stream: Some(id), again: item.is_again(), acknowledgement: 0 };
+        if self.may_ride() && self.acks.rides(now) {
+            let frames = item.frame() + self.acks.most_bytes() + MARKS_FRAME as u32;
+            if frames <= self.payload + PART_HEADER as u32 {
+                self.acknowledge(now);
+            } else {
+                self.acks.go_alone();
+            }
+        }
         let stream = self.outgoing.get_mut(&id)?;
         self.schedule.served(id, stream);
         let (content, length, head, again) = match item {

@@ -1,12 +1,13 @@
 //! A host's packet as the overlay carries it, and what becomes of it: it is rewritten as a packet between nodes, with the overlay's
 //! header before its payload, and back at the node where it leaves.
 
+use super::hop::{Hop, Notes};
 use super::{Leaving, Neighbour};
 use std::fmt;
-use weir_base::{CODEPOINTS, Ecn, FlowId, Span};
+use weir_base::{CODEPOINTS, Ecn, FlowId, Span, Time};
 use weir_fabric::{NO_FLOW, Net, Rewrite, Wire};
 use weir_overlay::forward::Reason;
-use weir_overlay::{Body, Context, Discard, Output, Packet};
+use weir_overlay::{Body, Context, Discard, Output, Packet, Signal};
 
 /// A packet that a node holds.
 pub(super) struct Carried<P> {
@@ -41,8 +42,12 @@ impl<P: Wire> Body for Carried<P> {
     fn waited(&mut self, time: Span) {
         self.packet.waited(time);
     }
-    fn duplicate(&self) -> Carried<P> {
-        Carried { packet: self.packet.duplicate(), ..*self }
+    fn duplicate(&self, spare: Option<Carried<P>>) -> Carried<P> {
+        let packet = match spare {
+            Some(spare) => self.packet.duplicate_into(spare.packet),
+            None => self.packet.duplicate(),
+        };
+        Carried { packet, ..*self }
     }
 }
 
@@ -51,6 +56,8 @@ pub(super) struct Out<'a, 'b, P> {
     net: &'a mut Net<'b, P>,
     neighbours: &'a [Neighbour],
     leaving: &'a [Leaving],
+    /// The connections to neighbours, where links are not wires.
+    hops: &'a mut [Hop],
     /// Packets that the node has let go.
     pub(super) gone: u64,
     /// Those of them that could no longer be in time.
@@ -62,21 +69,38 @@ impl<'a, 'b, P: Wire> Out<'a, 'b, P> {
         net: &'a mut Net<'b, P>,
         neighbours: &'a [Neighbour],
         leaving: &'a [Leaving],
+        hops: &'a mut [Hop],
     ) -> Out<'a, 'b, P> {
-        Out { net, neighbours, leaving, gone: 0, expired: 0 }
+        Out { net, neighbours, leaving, hops, gone: 0, expired: 0 }
+    }
+
+    /// Hands a packet to a connection, which keeps its bytes; the packet itself is not needed any more.
+    fn send_over(&mut self, port: usize, header: &[u8], packet: Packet<Carried<P>>) {
+        let (now, is_sensitive) = (self.net.now(), packet.is_sensitive || packet.due.is_some());
+        let Carried { packet, header: cut, .. } = packet.body;
+        if let (Some(hop), Some((head, zeros))) = (self.hops.get_mut(port), packet.payload()) {
+            let entered = packet.entered().unwrap_or(Time::NEVER);
+            let notes = Notes { entered, waits: packet.waits() };
+            let head = head.get(cut..).unwrap_or_default();
+            hop.send(notes, header, (head, zeros), is_sensitive, now);
+        }
+        self.net.discard(packet);
     }
 
     /// A datagram from this node to a neighbour.
     fn between<'c>(&self, port: usize, cut: usize, put: &'c [u8]) -> Option<(usize, Rewrite<'c>)> {
         let neighbour = self.neighbours.get(port)?;
         let (from, to) = (self.net.node(), neighbour.at);
-        Some((neighbour.link, Rewrite { flow: NO_FLOW, from, to, ecn: Ecn::NotEct, cut, put }))
+        Some((neighbour.link, Rewrite { flow: NO_FLOW, from, to, ecn: Ecn::NotEct, cut, put, zeros: 0 }))
     }
 }
 
 impl<P: Wire> Output<Carried<P>> for Out<'_, '_, P> {
     fn send(&mut self, port: usize, header: &[u8], packet: Packet<Carried<P>>, _: Reason) {
         self.gone += 1;
+        if !self.hops.is_empty() {
+            return self.send_over(port, header, packet);
+        }
         let Carried { mut packet, header: cut, .. } = packet.body;
         match self.between(port, cut, header) {
             Some((link, rewrite)) if packet.rewrite(&rewrite) => self.net.send(packet, link),
@@ -84,7 +108,10 @@ impl<P: Wire> Output<Carried<P>> for Out<'_, '_, P> {
         }
     }
 
-    fn signal(&mut self, port: usize, datagram: &[u8]) {
+    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal) {
+        if let Some(hop) = self.hops.get_mut(port) {
+            return hop.signal(datagram, what, self.net.now());
+        }
         let Some((link, rewrite)) = self.between(port, 0, datagram) else { return };
         if let Some(packet) = self.net.build(&rewrite) {
             self.net.send(packet, link);
@@ -98,7 +125,7 @@ impl<P: Wire> Output<Carried<P>> for Out<'_, '_, P> {
         let Ok(at) = at else { return self.net.discard(inner) };
         let Leaving { flow, from, to, deadline, .. } = self.leaving[at];
         let ecn = CODEPOINTS[usize::from(ecn & 3)];
-        if inner.rewrite(&Rewrite { flow: FlowId(flow), from, to, ecn, cut, put: &[] }) {
+        if inner.rewrite(&Rewrite { flow: FlowId(flow), from, to, ecn, cut, put: &[], zeros: 0 }) {
             self.net.give_back(inner, hops, deadline);
         } else {
             self.net.discard(inner);

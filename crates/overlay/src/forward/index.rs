@@ -1,0 +1,130 @@
+//! The gradient of every bin toward every neighbour, kept until something that it depends on changes: the bin's depths, what the neighbour
+//! has advertised, or the ways. A decision then looks for the largest number instead of computing all of them.
+
+use super::candidate::{Candidate, Kind, Pass};
+use super::{Port, View};
+use crate::nodes::Nodes;
+use crate::queue::BinAt;
+use std::cmp::Reverse;
+
+/// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
+/// zombies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Slope {
+    pub(super) packets: (Nodes, i64),
+    pub(super) zombies: (Nodes, i64),
+}
+
+/// Toward one neighbour, by bin. A weight of 0 means that nothing goes; weights stand apart from the sets, so that a search is short.
+#[derive(Debug, Default)]
+struct Toward {
+    /// The versions of the neighbour's depths and of the ways from which all of it was computed.
+    from: Option<(u64, u64)>,
+    packets: Vec<i64>,
+    zombies: Vec<i64>,
+    sets: Vec<(Nodes, Nodes)>,
+}
+
+impl Toward {
+    fn set(&mut self, bin: usize, slope: Slope) {
+        if self.sets.len() <= bin {
+            self.packets.resize(bin + 1, 0);
+            self.zombies.resize(bin + 1, 0);
+            self.sets.resize(bin + 1, (Nodes::EMPTY, Nodes::EMPTY));
+        }
+        self.packets[bin] = slope.packets.1;
+        self.zombies[bin] = slope.zombies.1;
+        self.sets[bin] = (slope.packets.0, slope.zombies.0);
+    }
+
+    fn candidate(&self, kind: Kind, port: usize, bin: usize) -> Candidate {
+        let (packets, zombies) = self.sets[bin];
+        let (nodes, weight) = match kind {
+            Kind::Packets => (packets, self.packets[bin]),
+            Kind::Zombies => (zombies, self.zombies[bin]),
+        };
+        Candidate { nodes, weight, ..Candidate::new(kind, port, BinAt::of(bin), Pass::All) }
+    }
+}
+
+/// The place of the first of the largest values, if it is above 0.
+fn largest(weights: &[i64]) -> Option<(usize, i64)> {
+    let most = weights.iter().copied().max().filter(|most| *most > 0)?;
+    weights.iter().position(|weight| *weight == most).map(|at| (at, most))
+}
+
+/// All gradients of a node.
+#[derive(Debug, Default)]
+pub(super) struct Index(Vec<Toward>);
+
+impl Index {
+    /// Computes anew what has changed. A neighbour that is not there now is forgotten.
+    pub(super) fn refresh<B: crate::packet::Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        mut slope: impl FnMut(&Port, BinAt) -> Slope,
+    ) {
+        if self.0.len() < view.advertised.len() {
+            self.0.resize_with(view.advertised.len(), Toward::default);
+        }
+        let mut next = 0;
+        for (number, toward) in self.0.iter_mut().enumerate() {
+            // The view has its ports by their numbers.
+            let Some(port) = view.ports.get(next).filter(|port| port.number == number) else {
+                toward.from = None;
+                continue;
+            };
+            next += 1;
+            let advertised = &view.advertised[number];
+            let (version, ways) = (advertised.version(), view.routes.version());
+            let before = toward.from.replace((version, ways)).filter(|(_, before)| *before == ways);
+            let told = before.and_then(|(before, _)| advertised.changed_since(before));
+            if before.is_none_or(|(before, _)| before != version) && told.is_none() {
+                toward.packets.fill(0);
+                toward.zombies.fill(0);
+                view.queues.active().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
+                continue;
+            }
+            // Depths that the neighbour has told are of bins in a range of names.
+            if let Some(range) = told {
+                let active = view.queues.active().iter();
+                let told = active.filter(|at| range.has(view.queues.bin(**at).key));
+                told.for_each(|at| toward.set(at.index(), slope(port, *at)));
+            }
+            view.queues.changed().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
+        }
+    }
+
+    /// The candidate that comes first.
+    pub(super) fn first<B, S>(&self, view: &View<'_, B, S>) -> Option<Candidate> {
+        let mut best: Option<(i64, Reverse<Kind>, Reverse<BinAt>, usize)> = None;
+        let mut take = |kind, place, weights: &[i64]| {
+            let Some((bin, weight)) = largest(weights) else { return };
+            let key = (weight, Reverse(kind), Reverse(BinAt::of(bin)));
+            // Of equal ones the port that comes first wins.
+            if best.is_none_or(|(weight, kind, bin, _)| key > (weight, kind, bin)) {
+                best = Some((key.0, key.1, key.2, place));
+            }
+        };
+        for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
+            let toward = &self.0[port.number];
+            take(Kind::Packets, place, &toward.packets);
+            if port.drains {
+                take(Kind::Zombies, place, &toward.zombies);
+            }
+        }
+        let (_, Reverse(kind), Reverse(bin), place) = best?;
+        Some(self.0[view.ports[place].number].candidate(kind, place, bin.index()))
+    }
+
+    /// Adds all candidates.
+    pub(super) fn all<B, S>(&self, view: &View<'_, B, S>, into: &mut Vec<Candidate>) {
+        for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
+            let toward = &self.0[port.number];
+            for (kind, weights) in [(Kind::Packets, &toward.packets), (Kind::Zombies, &toward.zombies)] {
+                let bins = (0..weights.len()).filter(|bin| weights[*bin] > 0);
+                into.extend(bins.map(|bin| toward.candidate(kind, place, bin)));
+            }
+        }
+    }
+}
