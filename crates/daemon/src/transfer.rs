@@ -16,7 +16,7 @@ pub(crate) use files::open;
 pub(crate) use folder::Folder;
 pub use keys::{Keys, PublicKey};
 pub(crate) use receive::{Carrier, Looked, Receiving};
-pub(crate) use send::{Heard, Outgoing, Sending, Sums, lost};
+pub(crate) use send::{Heard, Outgoing, Sending, Sums, lost, same_command};
 pub(crate) use source::Source;
 
 use std::fs::File;

@@ -79,6 +79,20 @@ pub struct Sample {
     pub acknowledged: Bytes,
 }
 
+/// For how long a connection's sending side was limited by what so far (compare `tcpi_busy_time` and the fields after it in
+/// `struct tcp_info`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Time in which it had data to send, or data in flight.
+    pub busy: Span,
+    /// The part of that in which the receiver's window held it back.
+    pub receive_window: Span,
+    /// The part of that in which the send buffer was too small.
+    pub send_buffer: Span,
+    /// Whether the newest delivery rate is that of an application with too little data (`tcpi_delivery_rate_app_limited`).
+    pub app_limited: bool,
+}
+
 /// Numbers of events of a connection's sending side so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -161,6 +175,12 @@ pub trait Endpoint: Send {
     }
     /// The state of the sending side; `None` before the connection is open, and for transports without congestion control.
     fn sample(&self) -> Option<Sample> {
+        None
+    }
+    /// For how long the sending side was limited by what so far; `None` before the connection is open, and for transports that do not
+    /// tell.
+    fn limits(&self, now: Time) -> Option<Limits> {
+        let _ = now;
         None
     }
     /// Reports the internal state of controllers and streams as parts, names and values. Names end with their unit.

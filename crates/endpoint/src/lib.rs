@@ -13,7 +13,7 @@ mod settings;
 mod setup;
 
 pub use body::{Body, Datagram};
-pub use endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
+pub use endpoint::{Counts, Endpoint, Limits, Message, Part, Read, Sample, Stream};
 pub use prr::Prr;
 pub use segment::{AccEcnOption, Flags, MAX_SACK, Sack, Segment};
 pub use settings::{Buffer, RTO_MIN, Settings};

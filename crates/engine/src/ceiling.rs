@@ -1,7 +1,8 @@
-//! The greatest goodput that links and shapers allow a group: their rates less all headers.
+//! The greatest goodput that links and shapers allow a group: their rates less all headers; and the rate of a link's shaper.
 
 use weir_base::{Bytes, Rate};
 use weir_endpoint::FullPacket;
+use weir_fabric::Paths;
 use weir_plan::{Group, Ip, Link, Run};
 use weir_queue::Shaping;
 
@@ -34,6 +35,17 @@ pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate>
         plain.into_iter().chain(shaped).min()
     };
     links.iter().filter_map(of_link).min()
+}
+
+/// The rate at which a link's queue shapes all flows that cross it; `None` if it does not, or if a schedule changes the queue.
+pub(crate) fn shaped(run: &Run, paths: &Paths, index: usize) -> Option<Rate> {
+    let link = run.network.links.get(index)?;
+    if link.schedule.iter().any(|change| change.queue.is_some()) {
+        return None;
+    }
+    let crosses = |group: &&Group| group.pairs.iter().any(|pair| paths.crosses(pair.from, pair.to, index));
+    let flows: Vec<u32> = run.groups.iter().filter(crosses).flat_map(|group| flows_of(run, group)).collect();
+    link.queue.shaping(&flows).map(|shaping| shaping.rate)
 }
 
 /// The numbers of a group's flows.

@@ -1,7 +1,8 @@
 //! Records of an endpoint's sending side: the same for simulated endpoints and for those over sockets.
 
 use weir_base::Time;
-use weir_endpoint::{Counts, Endpoint};
+use weir_endpoint::{Counts, Endpoint, Limits};
+use weir_record::metrics::limited;
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 
 /// Controllers' internal states are recorded for this many flows, the first of the run: nobody looks at single controllers
@@ -42,6 +43,25 @@ pub fn record_endpoint(
             let name = part.name_of(name);
             recorder.state(&StateSample { at: now, of: Component::Controller(id), name: &name, value });
         });
+        if let Some(limits) = sender.limits(now) {
+            record_limits(recorder, flow, &limits, now);
+        }
+    }
+}
+
+/// Records for how long a flow's sending side was limited by what so far: how long it had data, and what of the rest is not 0.
+pub fn record_limits(recorder: &mut dyn Recorder, flow: usize, limits: &Limits, now: Time) {
+    if flow >= FLOWS_WITH_STATE {
+        return;
+    }
+    let Limits { busy, receive_window, send_buffer, app_limited } = *limits;
+    let others =
+        [receive_window.as_millis_f64(), send_buffer.as_millis_f64(), f64::from(u8::from(app_limited))];
+    let [own, names @ ..] = limited::STATES;
+    let of = Component::Controller(flow as u32);
+    recorder.state(&StateSample { at: now, of, name: own, value: busy.as_millis_f64() });
+    for (name, value) in names.into_iter().zip(others).filter(|(_, value)| *value > 0.0) {
+        recorder.state(&StateSample { at: now, of, name, value });
     }
 }
 

@@ -258,7 +258,8 @@ impl Results {
         Ok(self.gather(self.runs.iter().filter_map(|run| known.remove(&run.file.id)).collect()))
     }
 
-    fn gather(&self, runs: Vec<RunSummary>) -> Summary {
+    fn gather(&self, mut runs: Vec<RunSummary>) -> Summary {
+        weir_record::add_harm(&mut runs);
         let (lab, weir_version) = (self.lab.name().into(), env!("CARGO_PKG_VERSION").into());
         Summary { lab, weir_version, planned_runs: self.count().planned, runs }
     }

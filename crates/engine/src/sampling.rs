@@ -1,9 +1,10 @@
 //! Turns the fabric's counters into records once each sample period, for both engines.
 
 use crate::capture::Capture;
+use crate::ceiling::shaped;
 use std::sync::{Arc, Mutex};
-use weir_base::{FlowId, Time};
-use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Transits, Wire};
+use weir_base::{Bytes, FlowId, Rate, Span, Time};
+use weir_fabric::{Fabric, Observer, PacketEvent, Paths, StationCounters, Transits, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
@@ -22,8 +23,10 @@ pub struct HostCounts {
 
 /// Records the fabric's counters and those of the hosts at the end of each period.
 pub struct Sampler {
-    /// Links with records of their own.
-    links: Vec<usize>,
+    /// Links with records of their own, each with the rate of its shaper, if it has one.
+    links: Vec<(usize, Option<Rate>)>,
+    /// End of the last period.
+    last: Time,
     /// For each flow, what was recorded of its hosts' counts until the end of the last period.
     flows: Vec<HostCounts>,
     groups: usize,
@@ -33,9 +36,10 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
-        let links = run.instrumented_links().map(|(index, _)| index).collect();
+        let paths = Paths::new(&run.network);
+        let links = run.instrumented_links().map(|(index, _)| (index, shaped(run, &paths, index))).collect();
         let flows = vec![HostCounts::default(); run.flows.len()];
-        Sampler { links, flows, groups: run.groups.len(), stations: run.stations.len() }
+        Sampler { links, last: Time::ZERO, flows, groups: run.groups.len(), stations: run.stations.len() }
     }
 
     /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
@@ -52,8 +56,9 @@ impl Sampler {
         counts: impl Fn(usize) -> HostCounts,
     ) {
         fabric.settle(now);
-        for &link in &self.links {
-            sample_link(fabric, link, now, recorder);
+        let period = now.since(std::mem::replace(&mut self.last, now));
+        for &(link, shaper) in &self.links {
+            sample_link(fabric, link, shaper.map(|rate| carried(rate, period)), now, recorder);
         }
         for (flow, recorded) in self.flows.iter_mut().enumerate() {
             let counts = counts(flow);
@@ -112,8 +117,26 @@ fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorde
     fabric.station_state(number, &mut report);
 }
 
-fn sample_link<P: Wire>(fabric: &mut Fabric<P>, link: usize, now: Time, recorder: &mut dyn Recorder) {
-    let counters = fabric.take_link(link, now);
+/// Bytes that a rate carries in a time.
+fn carried(rate: Rate, time: Span) -> u64 {
+    let bytes = u128::from(rate.bits_per_sec()) * u128::from(time.as_nanos()) / 8_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Records a link; `shaped` is what its shaper lets through in the period, if it has one.
+fn sample_link<P: Wire>(
+    fabric: &mut Fabric<P>,
+    link: usize,
+    shaped: Option<u64>,
+    now: Time,
+    recorder: &mut dyn Recorder,
+) {
+    let mut counters = fabric.take_link(link, now);
+    if let Some(shaped) = shaped {
+        // A link is as slow as its shaper, which may send more in a burst.
+        let sent = counters.sent_bytes.iter().sum();
+        counters.capacity = counters.capacity.min(Bytes::new(shaped.max(sent)));
+    }
     let backlog = fabric.backlog(link);
     let number = link as u32;
     recorder.link(&LinkSample {

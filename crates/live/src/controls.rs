@@ -12,6 +12,9 @@ use weir_workload::Role;
 /// The controller whose receiver echoes marks as in RFC 8257.
 const ECHOES_MARKS: &str = "dctcp";
 
+/// The controllers that Linux has and weir has no kernel form of (net/ipv4/Kconfig).
+const STOCK: [&str; 3] = ["newreno", "cubic", "bbr"];
+
 /// A controller's name in this kernel.
 pub(crate) fn kernel_name(controller: &str) -> &'static str {
     let own = own_name(controller);
@@ -198,6 +201,17 @@ fn refused(group: &Group, config: &Config, problem: &Problem) -> EngineError {
     let (name, controller) = (&group.name, config.name());
     if let Problem::Unknown(_) = problem {
         let available = sysctl("ipv4.tcp_available_congestion_control").unwrap_or_default();
+        if !STOCK.contains(&controller) {
+            return unable(
+                format!(
+                    "group {name}: {controller} has no kernel form: neither Linux nor weir's bpf/ has one"
+                ),
+                &format!(
+                    "use `--on sim`, or choose a controller that this kernel has ({available}) or weir can load (`weir kernel list`); \
+                     ARCHITECTURE.md says how a kernel form is added"
+                ),
+            );
+        }
         return unable(
             format!("group {name}: this kernel has no congestion control {controller}"),
             &format!(
@@ -230,14 +244,24 @@ mod tests {
 
     #[test]
     fn an_unknown_controller_is_refused_with_a_list_of_the_kernels() {
-        let lab = "format = 1\n[run]\nduration = \"1 s\"\n[dumbbell]\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
-                   [traffic.a]\ncc = \"bbr\"\n";
-        let run = weir_plan::Lab::from_str(lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
-        let group = &run.groups[0];
-        let unknown = Problem::Unknown("bbr".to_owned());
-        let EngineError::Unable { what, help } = refused(group, group.controller().unwrap(), &unknown) else {
-            panic!("it failed")
+        let refusal = |cc: &str| {
+            let lab = format!(
+                "format = 1\n[run]\nduration = \"1 s\"\n[dumbbell]\nrate = \"1 Mbit/s\"\nrtt = \"1 ms\"\n\
+                 [traffic.a]\ncc = \"{cc}\"\n"
+            );
+            let run =
+                weir_plan::Lab::from_str(&lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
+            let group = &run.groups[0];
+            let unknown = Problem::Unknown(cc.to_owned());
+            match refused(group, group.controller().unwrap(), &unknown) {
+                EngineError::Unable { what, help } => (what, help),
+                other => panic!("it failed: {other}"),
+            }
         };
+        // No module of Linux has Copa.
+        let (what, help) = refusal("copa");
+        assert!(what.contains("copa has no kernel form") && !help.contains("modprobe"), "{what}: {help}");
+        let (what, help) = refusal("bbr");
         assert!(what.contains("group a") && what.contains("bbr"), "{what}");
         let has = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
         assert!(help.contains(has.trim()) && help.contains("--on sim"), "{help}");

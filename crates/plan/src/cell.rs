@@ -86,13 +86,18 @@ impl Cell {
 
     fn read_by(mut reader: Reader<'_>) -> Result<Cell, Vec<Fault>> {
         let timing: Timing = reader.section(&["run"]).unwrap_or_default();
-        let warmup = limits::timing(&mut reader, &timing);
+        let mut warmup = limits::timing(&mut reader, &timing);
         let mut groups = Vec::new();
         for name in group_names(&mut reader) {
             if let Some(traffic) = reader.section::<Traffic>(&["traffic", &name]) {
                 limits::traffic(&mut reader, &name, &traffic, &timing);
                 groups.push((name, traffic));
             }
+        }
+        // Metrics of transfers are about the whole of them.
+        let finite = |(_, traffic): &(String, Traffic)| traffic.workload.name() == "transfer";
+        if timing.warmup.is_none() && !groups.is_empty() && groups.iter().all(finite) {
+            warmup = Span::ZERO;
         }
         let network = network::build(&mut reader);
         let Some((network, routes)) = network else { return Err(reader.faults) };

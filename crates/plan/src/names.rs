@@ -6,9 +6,9 @@ use crate::vary::{Level, leading_number};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use weir_record::Level as Of;
 
-/// The level that a user means: the one of this name, or the only one whose last part it is (`queue` for `dumbbell.queue`).
+/// The level that a user means: the one of this name, or the only one that ends in these parts (`queue` for `dumbbell.queue`).
 pub fn level_named<'a>(levels: impl IntoIterator<Item = &'a str>, name: &str) -> Option<&'a str> {
-    let is_last_part = |level: &str| level.rsplit_once('.').is_some_and(|(_, last)| last == name);
+    let is_last_part = |level: &str| level.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
     let (mut found, mut others) = (None, 0);
     for level in levels {
         if level == name {
@@ -206,11 +206,13 @@ mod tests {
     use super::level_named;
 
     #[test]
-    fn a_level_is_named_in_full_or_by_a_last_part_that_no_other_has() {
+    fn a_level_is_named_in_full_or_by_last_parts_that_no_other_has() {
         let levels = ["dumbbell.queue", "a.cc", "b.cc", "cc.rate"];
         assert_eq!(level_named(levels, "dumbbell.queue"), Some("dumbbell.queue"));
         assert_eq!(level_named(levels, "queue"), Some("dumbbell.queue"));
         assert_eq!((level_named(levels, "cc"), level_named(levels, "ueue")), (None, None));
         assert_eq!(level_named(["a.cc", "cc"], "cc"), Some("cc"));
+        // The last parts of a level, as many as no other level has.
+        assert_eq!(level_named(["traffic.a.cc", "traffic.b.cc"], "a.cc"), Some("traffic.a.cc"));
     }
 }

@@ -17,7 +17,8 @@ use weir_base::Span;
 pub(crate) struct Timing {
     /// How long a run lasts.
     pub(crate) duration: Span,
-    /// Time from the start of the run that metrics leave out; by default a fifth of the duration.
+    /// Time from the start of the run that metrics leave out; by default a fifth of the duration, and nothing if all
+    /// traffic is transfers.
     pub(crate) warmup: Option<Span>,
     /// The lab's seed: every random number follows from it.
     pub(crate) seed: u64,

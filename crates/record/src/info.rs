@@ -137,6 +137,13 @@ pub struct GroupInfo {
     pub sharing: Option<Sharing>,
 }
 
+impl GroupInfo {
+    /// Whether its flows are to complete: transfers, and flows that arrive at random.
+    pub(crate) fn completes(&self) -> bool {
+        self.random_arrivals || self.workload == "transfer"
+    }
+}
+
 /// How flows that always have data to send share a path with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

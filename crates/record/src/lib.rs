@@ -8,6 +8,7 @@
 //! runs beside each other, [`export`] writes tables for other tools.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod bound;
 pub mod compare;
 mod error;
@@ -37,6 +38,7 @@ pub mod trajectory;
 mod types;
 mod writer;
 
+pub use alone::add_harm;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use gathered::Gathered;

@@ -207,9 +207,11 @@ impl SeriesSet<'_> {
 
     /// A value of a group or a flow; sums are zero in a point without records.
     fn of_counts(&self, value: fn(&Counts<'_>) -> Value, points: &TrafficPoints) -> Values {
+        let all = |of: fn(&FlowSample) -> u64| points.sums.iter().map(of).fold(0, u64::saturating_add);
+        let in_all = (all(|sum| sum.read_bytes), all(|sum| sum.received_bytes));
         let points = points.sums.iter().zip(self.grid.covered());
         let of = |(sum, time): (&FlowSample, &Span)| {
-            value(&Counts { sum: Cow::Borrowed(sum), time: *time }).scalar()
+            value(&Counts { sum: Cow::Borrowed(sum), time: *time, in_all }).scalar()
         };
         points.map(of).collect()
     }

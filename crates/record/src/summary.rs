@@ -119,6 +119,9 @@ pub struct GroupSummary {
     pub transport: Arc<str>,
     /// Number of its flows.
     pub flows: usize,
+    /// Whether its flows are to complete, so that it matters when: transfers, and flows that arrive at random.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub completes: bool,
     /// Its metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -305,6 +308,7 @@ fn group_summary(view: &View<'_>, info: &RunInfo, group: usize) -> GroupSummary 
         controller: about.controller.clone(),
         transport: about.transport.clone(),
         flows: info.flows.iter().filter(|flow| flow.group as usize == group).count(),
+        completes: about.completes(),
         metrics: view.of_group(group),
     }
 }

@@ -36,6 +36,21 @@ impl Statistic {
             Statistic::P99 => Some(0.99),
         }
     }
+
+    /// This statistic of a value; of a single number only the mean exists.
+    pub fn of(self, value: Value) -> Option<f64> {
+        let Value::Distribution(of) = value else {
+            return value.scalar().filter(|_| self == Statistic::Mean);
+        };
+        Some(match self {
+            Statistic::Mean => of.mean,
+            Statistic::P1 => of.p1,
+            Statistic::P25 => of.p25,
+            Statistic::P50 => of.p50,
+            Statistic::P75 => of.p75,
+            Statistic::P99 => of.p99,
+        })
+    }
 }
 
 /// The subject of a value: the run, a group, a flow or a link, or two groups; a class of packets; and a part of the run.
@@ -52,7 +67,7 @@ pub struct Taken<'c> {
 impl RunSummary {
     /// The value of a metric in this run; `None` if it was not measured.
     pub fn value(&self, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
-        let of_metrics = |metrics: &Metrics| one_of(statistic, metrics.get(metric));
+        let of_metrics = |metrics: &Metrics| statistic.of(metrics.get(metric));
         let run = self.part(taken.window)?;
         if let Some(class) = taken.class {
             let link = run.queues.iter().find(|queue| taken.of.first().is_none_or(|of| queue.link == *of))?;
@@ -82,18 +97,4 @@ impl RunSummary {
             }),
         }
     }
-}
-
-fn one_of(statistic: Statistic, value: Value) -> Option<f64> {
-    let Value::Distribution(of) = value else {
-        return value.scalar().filter(|_| statistic == Statistic::Mean);
-    };
-    Some(match statistic {
-        Statistic::Mean => of.mean,
-        Statistic::P1 => of.p1,
-        Statistic::P25 => of.p25,
-        Statistic::P50 => of.p50,
-        Statistic::P75 => of.p75,
-        Statistic::P99 => of.p99,
-    })
 }

@@ -7,6 +7,7 @@ weir.onLab((head, all) => {
   const host = document.getElementById("compare");
   const MOST_CHOSEN = 6;
   const MOST_LISTED = 200;
+  const MOST_GAPS = 12;
   const VIEWS = [["cells", "All cells"], ["overlay", "Over time and distribution"], ["bars", "Bars"], ["lines", "Along a level"], ["heat", "Heat map"]];
   const { STATS } = weir;
   const base = host.dataset.base;
@@ -20,7 +21,9 @@ weir.onLab((head, all) => {
     name: className[name] || name, ink: "c" + bits, of: (run) => ofClass((((link(run) || {}).c) || []).find((one) => one.i === bits), metric),
   }));
   const groupIn = (run, i) => run.g.find((one) => one.i === i);
-  const byGroup = (metric) => () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), of: (run) => ofGroup(groupIn(run, i), metric) }));
+  const byGroup = (metric) => () => head.groups.map((name, i) => ({ name, ink: "g" + (i % 8), group: i, metric, of: (run) => ofGroup(groupIn(run, i), metric) }));
+  // Why a run has no value of a series.
+  const whyNot = (run, { group, metric }) => ((run.a || []).find(([i, m]) => i === group && head.of.group[m] === metric) || [])[2] || "no value";
   const one = (name, of) => [{ name, ink: "n0", of }];
   const DELAY = "queue_delay_ms";
   const metrics = [
@@ -57,7 +60,7 @@ weir.onLab((head, all) => {
     const values = new Map(all.map((run, i) => [run, v[i]]));
     const key = `${of}:${name}:${m}`;
     const whole = `${title}${name ? ` of ${of} ${name}` : " of the run"}`;
-    more.set(key, { key, name: whole, unit, kind: v.some(Array.isArray) ? "box" : "dot", of, series: () => [{ name: name || "the run", ink: "n0", of: (run) => values.get(run) }] });
+    more.set(key, { key, name: whole, unit, kind: v.some(Array.isArray) ? "box" : "dot", of, series: () => [{ name: name || "the run", ink: "n0", metric: m, group: of === "group" ? head.groups.indexOf(name) : undefined, of: (run) => values.get(run) }] });
   });
   let asked = null;
   const loadMore = () => (asked ??= new Promise((done) => {
@@ -79,6 +82,7 @@ weir.onLab((head, all) => {
     link: [...often.entries()].sort((a, b) => b[1] - a[1]).map((entry) => entry[0])[0] ?? 0,
     order: head.levels.map((_, i) => i),
     only: head.levels.map(() => null),
+    mean: [],
     engines: head.engines.map(() => true),
     log: false,
     view: "cells",
@@ -155,6 +159,7 @@ weir.onLab((head, all) => {
     if (state.order.some((level, place) => level !== place)) parts.set("order", state.order.map((level) => head.levels[level]).join(","));
     state.only.forEach((value, level) => value !== null && parts.set("only." + head.levels[level], head.values[level][value]));
     state.engines.forEach((on, i) => on || parts.append("without", head.engines[i]));
+    if (["lines", "heat"].includes(state.view)) state.mean.forEach((level) => parts.append("mean", head.levels[level]));
     if (state.log) parts.set("log", "1");
     if (state.view !== "cells") parts.set("view", state.view);
     if (["overlay", "bars"].includes(state.view)) state.cells.forEach((cell) => parts.append("cell", cell));
@@ -175,6 +180,7 @@ weir.onLab((head, all) => {
     const order = (parts.get("order") || "").split(",").map((name) => head.levels.indexOf(name));
     if (order.length === head.levels.length && head.levels.every((_, level) => order.includes(level))) state.order = order;
     state.only = head.levels.map((name, level) => place(head.values[level], parts.get("only." + name)));
+    state.mean = parts.getAll("mean").map((name) => head.levels.indexOf(name)).filter((level) => level >= 0);
     state.engines = head.engines.map((name) => !parts.getAll("without").includes(name));
     state.log = parts.get("log") === "1";
     state.view = VIEWS.some(([key]) => key === parts.get("view")) ? parts.get("view") : "cells";
@@ -225,8 +231,9 @@ weir.onLab((head, all) => {
         }, name))),
       ...(free ? state.order : []).filter((level) => !taken.includes(level) && (state.view === "cells" || varied.includes(level))).map((level, place) => el("span", { class: "level-control" },
         el("span", { class: "quiet" }, head.levels[level]),
-        choices([["", "all"], ...head.values[level].map((value, i) => [i, value])], state.only[level] ?? "",
-          (value) => set({ only: state.only.map((old, i) => (i === level ? (value === "" ? null : +value) : old)) }), `Only this ${head.levels[level]}`),
+        choices([...(state.view === "cells" ? [["", "all"]] : []), ...head.values[level].map((value, i) => [i, value]), ...(state.view === "cells" ? [] : [["mean", "mean over all"]])],
+          state.view === "cells" ? state.only[level] ?? "" : fixedAt(level) ?? "mean",
+          (value) => set({ mean: [...state.mean.filter((one) => one !== level), ...(value === "mean" ? [level] : [])], only: state.only.map((old, i) => (i === level ? (value === "" || value === "mean" ? null : +value) : old)) }), `Only this ${head.levels[level]}`),
         state.view === "cells" && state.order.length > 1 ? el("button", { type: "button", disabled: place === 0, "aria-label": `Move ${head.levels[level]} outwards`, onclick: () => move(place, -1) }, "‹") : null,
         state.view === "cells" && state.order.length > 1 ? el("button", { type: "button", disabled: place === state.order.length - 1, "aria-label": `Move ${head.levels[level]} inwards`, onclick: () => move(place, 1) }, "›") : null)),
       ...(head.links.length > 1 && OF_LINKS.includes(state.metric) ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "link"),
@@ -235,7 +242,7 @@ weir.onLab((head, all) => {
       ...(state.view !== "cells" && boxed() ? [el("span", { class: "level-control" }, el("span", { class: "quiet" }, "value"), choices(STATS.map((stat) => [stat, stat]), state.stat, (stat) => set({ stat }), "Value"))] : []),
       ...(head.engines.length > 1 && free ? head.engines.map((name, i) => el("button", { type: "button", class: "engine " + name, "aria-pressed": String(state.view === "cells" ? state.engines[i] : i === engineOn()),
         onclick: () => set({ engines: state.engines.map((on, j) => (state.view === "cells" ? (i === j ? !on : on) : i === j)) }) }, engineName[name] || name)) : []),
-      ...(state.view === "cells" ? [el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: "Logarithmic scale; stacked values become separate", onclick: () => set({ log: !state.log }) }, "log")] : []),
+      ...(["cells", "lines"].includes(state.view) ? [el("button", { type: "button", class: "scale", "aria-pressed": String(state.log), title: state.view === "lines" ? "Logarithmic scale along the level" : "Logarithmic scale; stacked values become separate", onclick: () => set({ log: !state.log }) }, "log")] : []),
     );
     if (!list.hidden) chooser();
   }
@@ -296,7 +303,9 @@ weir.onLab((head, all) => {
   const boxed = () => state.view !== "overlay" && (metricOf(state.metric) || {}).kind === "box";
   // One number of a run; of a distribution, the chosen statistic.
   const single = (value) => weir.statistic(value, state.stat);
-  const meanOf = (runs, one) => weir.mean(runs.filter((run) => !run.x || runs.every((other) => other.x)).map((run) => single(one.of(run))).filter(Number.isFinite));
+  const { meanOf, meanOver } = weir.means(single, whyNot);
+  // In lines and maps, a level without an axis is fixed at one of its labels; the mean over it is only taken if that is asked for.
+  const fixedAt = (level) => (state.mean.includes(level) ? null : state.only[level] ?? 0);
 
   const engineOn = () => Math.max(0, state.engines.indexOf(true));
 
@@ -305,7 +314,8 @@ weir.onLab((head, all) => {
     const sound = (runs) => (runs.some((run) => !run.x) ? runs.filter((run) => !run.x) : runs);
     const cells = state.cells.map((key, i) => ({ name: names[i], runs: sound(cellOf.get(key)) }));
     const chart = state.chart || { delay: "delay", goodput: "goodput", rtt: "rtt", again: "again", window: "window", completion: "completion", requests: "requests", frames: "frames", "on-time": "on-time" }[state.metric];
-    weir.overlay.draw({ host: overlaid, head, base, cells, chosen: { chart, line: state.line }, choose: (chosen) => set(chosen), said: (text) => (document.querySelector("h1").textContent = text) });
+    const why = (runs, name) => (runs.flatMap((run) => run.a || []).find(([i]) => head.groups[i] === name) || [])[2] || "nothing measured";
+    weir.overlay.draw({ host: overlaid, head, base, cells, why, chosen: { chart, line: state.line }, choose: (chosen) => set(chosen), said: (text) => (document.querySelector("h1").textContent = text) });
   }
 
   // Bars, lines along a level, and heat maps: drawings with their numbers.
@@ -313,24 +323,29 @@ weir.onLab((head, all) => {
     const width = Math.max(240, figure.clientWidth - 36);
     const engine = head.engines.length > 1 && state.view !== "bars" ? `, ${engineName[head.engines[engineOn()]]}` : "";
     const stat = (metric.kind === "box" ? `, ${state.stat}` : "") + engine;
+    const [rows, gaps] = [[], []];
+    const tell = (labels, value) => {
+      rows.push([...labels, value.mean, value.half]);
+      if (value.why) gaps.push(`${labels.filter(Boolean).join(", ")}: ${value.why}`);
+    };
     if (state.view === "bars") {
       const names = apart(state.cells);
       const cells = state.cells.map((key, i) => ({ name: names[i], values: series.map((one) => ({ ...one, value: meanOf(cellOf.get(key), one) })) }));
-      const rows = cells.flatMap((cell) => cell.values.map(({ name, value }) => [cell.name, name, value.mean, value.half]));
-      return { figures: [["", weir.views.bars({ width, cells, unit: metric.unit })]], keys: series, rows, columns: ["cell", "of"], stat };
+      cells.forEach((cell) => cell.values.forEach(({ name, value }) => tell([cell.name, name], value)));
+      return { figures: [["", weir.views.bars({ width, cells, unit: metric.unit })]], keys: series, rows, gaps, columns: ["cell", "of"], stat };
     }
     const { along, by, facet } = state;
     const facets = facet === null ? [null] : head.values[facet].map((_, i) => i);
     // Engines are never averaged: if several are on, the first is shown.
-    const runs = all.filter((run) => run.e === engineOn() && state.only.every((value, level) => value === null || [along, by, facet].includes(level) || run.p[level] === value));
+    const rest = varied.filter((level) => ![along, by, facet].includes(level));
+    const runs = all.filter((run) => run.e === engineOn() && rest.every((level) => [null, run.p[level]].includes(fixedAt(level))));
+    const about = rest.map((level) => (fixedAt(level) === null ? `, mean over ${weir.levelName(head, level)}` : `, ${weir.levelName(head, level)} ${head.values[level][fixedAt(level)]}`)).join("");
     const at = (x, y, z, one) => {
-      const members = runs.filter((run) => run.p[along] === x && (y === null || run.p[by] === y) && (z === null || run.p[facet] === z));
-      const value = meanOf(members, one);
-      // Repeats of one cell have an interval; a mean over other levels has no meaningful one.
-      return new Set(members.map(keyOf)).size > 1 ? { ...value, half: null } : value;
+      const cells = new Map();
+      runs.filter((run) => run.p[along] === x && (y === null || run.p[by] === y) && (z === null || run.p[facet] === z)).forEach((run) => cells.set(keyOf(run), [...(cells.get(keyOf(run)) || []), run]));
+      return meanOver([...cells.values()], one);
     };
     const width3 = facets.length > 1 ? Math.max(260, Math.min(width, (width - 24) / 2)) : width;
-    const rows = [];
     const labels = head.values[along];
     const named = (z) => (z === null ? "" : `${weir.levelName(head, facet)} ${head.values[facet][z]}`);
     if (state.view === "heat") {
@@ -338,35 +353,36 @@ weir.onLab((head, all) => {
       const maps = facets.map((z) => head.values[by].map((_, y) => labels.map((_, x) => at(x, y, z, one))));
       const known = maps.flat(2).map((value) => value.mean).filter(Number.isFinite);
       const figures = maps.map((values, i) => {
-        values.forEach((row, y) => row.forEach((value, x) => rows.push([named(facets[i]), head.values[by][y], labels[x], value.mean, value.half])));
-        return [named(facets[i]), weir.views.heat({ width: width3, rows: head.values[by], columns: labels, values, low: Math.min(...known, 0), high: Math.max(...known), unit: metric.unit, label: head.levels[along] })];
+        values.forEach((row, y) => row.forEach((value, x) => tell([named(facets[i]), head.values[by][y], labels[x]], value)));
+        return [named(facets[i]), weir.views.heat({ width: width3, rows: head.values[by], columns: labels, values, low: Math.min(...known, 0), high: Math.max(...known), unit: metric.unit, label: weir.levelName(head, along) })];
       });
-      return { figures, keys: [], rows, columns: ["plot", head.levels[by], head.levels[along]], stat: `${series.length > 1 ? ` of ${one.name}` : ""}${stat}` };
+      return { figures, keys: [], rows, gaps, columns: ["plot", head.levels[by], head.levels[along]], stat: `${series.length > 1 ? ` of ${one.name}` : ""}${stat}${about}` };
     }
     const lines = facets.map((z) => (by === null ? [null] : head.values[by].map((_, i) => i)).flatMap((y, i) => series.map((one, s) => ({
       name: [y === null ? null : head.values[by][y], series.length > 1 || y === null ? one.name : null].filter(Boolean).join(", "), ink: y === null ? one.ink : "g" + (i % 8), dash: y !== null && s > 0 ? "6 4" : null,
       values: labels.map((_, x) => at(x, y, z, one)) }))));
-    const high = Math.max(...lines.flat().flatMap((line) => line.values.map(({ mean, half }) => (mean || 0) + (half || 0)))) * 1.06 || 1;
+    const high = Math.max(...lines.flat().flatMap((line) => line.values.flatMap(({ mean, half, each }) => [...each, (mean || 0) + (half || 0)]))) * 1.06 || 1;
     const figures = lines.map((list, i) => {
-      list.forEach((line) => line.values.forEach((value, x) => rows.push([named(facets[i]), line.name, labels[x], value.mean, value.half])));
-      return [named(facets[i]), weir.views.lines({ width: width3, labels, lines: list, high, label: head.levels[along], unit: metric.unit })];
+      list.forEach((line) => line.values.forEach((value, x) => tell([named(facets[i]), line.name, labels[x]], value)));
+      return [named(facets[i]), weir.views.lines({ width: width3, labels, lines: list, high, log: state.log, label: weir.levelName(head, along), unit: metric.unit })];
     });
-    return { figures, keys: lines[0].filter((line) => line.values.some((value) => value.mean !== null)), rows, columns: ["plot", "line", head.levels[along]], stat };
+    return { figures, keys: lines[0], rows, gaps, columns: ["plot", "line", head.levels[along]], stat: stat + about };
   }
 
   function view(metric) {
     const series = members();
-    const { figures, keys, rows, columns, stat } = drawing(metric, series);
+    const { figures, keys, rows, gaps, columns, stat } = drawing(metric, series);
     const title = `${titleOf(metric)}${stat}`;
     const head95 = [...columns, ["mean", metric.unit].filter(Boolean).join(", "), "95 % interval, ±"];
     const written = rows.filter((row) => row[row.length - 2] !== null);
     const drawn = () => weir.save.drawCopies(`${title}, ${metric.unit}`, figures.map(([, svg]) => svg), keys.map((key) => [key.name, weir.colour(key.ink)]));
-    const pooled = ["lines", "heat"].includes(state.view) ? varied.filter((level) => ![state.along, state.by, state.facet].includes(level) && state.only[level] === null).map((level) => head.levels[level]) : [];
-    const note = ["means over repeats, with their 95 % intervals", pooled.length ? `and over all values of ${pooled.join(" and ")}, then without intervals` : ""].filter(Boolean).join(", ");
-    figure.replaceChildren(el("figcaption", null, el("h2", null, title, el("span", { class: "quiet" }, " " + metric.unit)), weir.save.buttons(title, drawn, () => [head95, ...written]), el("p", { class: "quiet" }, note[0].toUpperCase() + note.slice(1) + ".")),
+    const repeats = state.view !== "heat" && Math.max(...[...cellOf.values()].map((runs) => runs.length)) > 1;
+    const note = `Means over repeats, with their 95 % intervals${repeats ? "; small dots are repeats" : ""}.`;
+    figure.replaceChildren(...[el("figcaption", null, el("h2", null, title, el("span", { class: "quiet" }, " " + metric.unit)), weir.save.buttons(title, drawn, () => [head95, ...written]), el("p", { class: "quiet" }, note)),
       el("div", { class: "lines still" }, keys.map((key) => el("span", { class: "line " + key.ink + (key.dash ? " dashed" : "") }, key.name))),
       el("div", { class: figures.length > 1 ? "facets" : "" }, figures.map(([name, svg]) => el("div", { class: "scroll-x", tabindex: 0, role: "group", "aria-label": `${title} ${name}` }, name ? el("h3", null, name) : null, svg))),
-      numbers(title, head95, written));
+      gaps.length ? el("ul", { class: "gaps quiet" }, gaps.slice(0, MOST_GAPS).map((text) => el("li", null, text)), gaps.length > MOST_GAPS ? el("li", null, `and ${gaps.length - MOST_GAPS} more such cells`) : null) : null,
+      numbers(title, head95, written)].filter(Boolean));
     figure.dataset.drawn = String(written.length > 0);
     const known = written.map((row) => [row[row.length - 2], row.slice(0, -2).filter(Boolean).join(", ")]).sort((a, b) => a[0] - b[0]);
     document.querySelector("h1").textContent = !known.length ? `${title}: nothing measured.`
@@ -404,7 +420,7 @@ weir.onLab((head, all) => {
     const list = leaves();
     const shown = head.engines.map((_, i) => i).filter((i) => state.engines[i]);
     const cells = list.map((leaf) => shown.map((engine) => series.map((one) => pooled(leaf.runs[engine], one))));
-    const tree = weir.tree({ head, state, shortName, engineName, filled, labelOf, pageOf, summary, figure });
+    const tree = weir.tree({ head, state, shortName, engineName, filled, labelOf, pageOf, summary, figure, whyNot });
     const scale = tree.scaleOf(metric, list, cells, series, shown);
     figure.replaceChildren();
     const legend = el("div", { class: "lines still" }, series.map((one) => el("span", { class: "line " + one.ink }, one.name)),

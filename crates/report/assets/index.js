@@ -39,7 +39,9 @@ weir.onLab((head, all) => {
       };
       return { ...shown, unit, ...weir.mean(cell.told.map(of).filter(Number.isFinite)) };
     }).filter((one) => one.count > 0 && (one.zeros !== "hidden" || one.mean > 0));
-    const carrying = seen((run) => run.l.filter((link) => link.t).map((link) => link.i));
+    // The busiest link is the first.
+    const sent = (link) => (read.link(link, "link_capacity_mbps") || 0) * (read.link(link, "utilisation_percent") || 0);
+    const carrying = [...new Set(cell.told.flatMap((run) => run.l.filter((link) => link.t).sort((a, b) => sent(b) - sent(a)).map((link) => link.i)))];
     const links = carrying.length ? carrying : seen((run) => (run.b === null ? [] : [run.b]));
     for (const i of links) {
       const link = (run) => run.l.find((one) => one.i === i);
@@ -47,7 +49,7 @@ weir.onLab((head, all) => {
       const first = link(cell.told[0]);
       const apart = classesOf(cell, link);
       const capacity = read.link(first, "link_capacity_mbps");
-      const about = [first && first.q, Number.isFinite(capacity) ? `${num(capacity)} Mbit/s` : null].filter(Boolean).join(", ");
+      const about = [first && first.q, Number.isFinite(capacity) ? `${num(capacity)} Mbit/s` : null, first && first.z !== undefined ? `traffic ended at ${num(first.z)} s` : null].filter(Boolean).join(", ");
       list.push({ who: `link ${name}`, about, link: name, values: values("link", link, (shown) => !apart.length || !shown.by_class) });
       for (const bits of apart) {
         const of = (run) => classIn(link(run), bits);
@@ -58,9 +60,22 @@ weir.onLab((head, all) => {
       const group = (run) => run.g.find((one) => one.i === i);
       const name = head.groups[i];
       const over = (group(cell.told[0]) || {}).l;
-      list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: values("group", group) });
+      // What the group is judged by stands first; its rate then is no main number.
+      const all = values("group", group);
+      const answers = all.filter((one) => one.main && one.key !== "goodput");
+      const others = all.filter((one) => !answers.includes(one)).map((one) => (answers.length ? { ...one, main: false } : one));
+      list.push({ who: name, about: Number.isInteger(over) ? `over link ${head.links[over]}` : "", group: name, ink: "g" + (i % 8), values: [...answers, ...others], gaps: gapsOf(cell.told, i) });
     }
     return list;
+  }
+
+  // Why a group has no value, or not in all of its runs: each reason once.
+  function gapsOf(runs, group) {
+    const reasons = runs.map((run) => new Set((run.a || []).filter(([i]) => i === group).map(([, , why]) => why)));
+    return [...new Set(reasons.flatMap((set) => [...set]))].map((why) => {
+      const count = reasons.filter((set) => set.has(why)).length;
+      return count < runs.length ? `${count} of ${runs.length} runs ${why}` : why;
+    });
   }
 
   // The codepoints of a link with separate values: L4S and others, if both sent data.
@@ -107,7 +122,7 @@ weir.onLab((head, all) => {
   function line(fact) {
     return el("div", { class: "fact", "data-link": fact.link, "data-class": fact.class, "data-group": fact.group },
       el("div", { class: "who" + (fact.ink ? " swatch " + fact.ink : "") }, fact.who, fact.about ? el("span", { class: "quiet" }, " " + fact.about) : null),
-      el("div", { class: "values" }, fact.values.length ? fact.values.map(number) : el("span", { class: "quiet" }, "nothing measured")));
+      el("div", { class: "values" }, (fact.gaps || []).map((why) => el("span", { class: "value main" }, el("b", null, why), " ")), fact.values.length ? fact.values.map(number) : (fact.gaps || []).length ? null : el("span", { class: "quiet" }, "nothing measured")));
   }
 
   function row(index, lazy) {

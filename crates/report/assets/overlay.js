@@ -68,7 +68,7 @@ weir.overlay = (() => {
 
   // Draws cells `{ name, runs }` into a host. `chosen` is `{ chart, line }`; `choose` is called with a new choice, `said` with the
   // headline.
-  async function draw({ host, head, base, cells, chosen, choose, said }) {
+  async function draw({ host, head, base, cells, why, chosen, choose, said }) {
     const all = await Promise.all(cells.map((cell) => Promise.all(cell.runs.map((run) => load(head, run, base)))));
     const runs = all.map((list) => list.filter(Boolean)).map((list) => (list.length ? pooled(list) : null));
     const sources = runs.map((series, i) => series && { series, shares: series.sh, name: (line) => `${cells[i].name}: ${line}`, colour: () => () => weir.colour(INKS[i]) }).filter(Boolean);
@@ -101,6 +101,9 @@ weir.overlay = (() => {
     const plot = weir.timePlot(group, shown);
     host.append(plot.node);
     plot.draw();
+    // Cells without a line stand below the plot, with the reason.
+    const gaps = wanted === "*" ? [] : cells.filter((cell) => ![...shown.lines, ...shown.spreads].some((line) => line.name === cell.name));
+    if (gaps.length) host.append(el("ul", { class: "gaps quiet" }, gaps.map((cell) => el("li", null, `${cell.name}: ${why(cell.runs, wanted)}`))));
     const means = shown.lines.filter((line) => !line.cap).map((line) => [line.name, weir.average(line.values.filter((value, i) => Number.isFinite(value) && shown.times[i] > cut))]);
     const title = `${chart.title}${wanted === "*" ? "" : ` of ${wanted}`} in ${chart.unit}, mean over time`;
     const known = means.filter(([, mean]) => mean !== null).sort((a, b) => a[1] - b[1]);

@@ -3,7 +3,7 @@
 "use strict";
 weir.tree = (of) => {
   const { el, num, ticks } = weir;
-  const { head, state, shortName, engineName, filled, labelOf, pageOf, summary, figure } = of;
+  const { head, state, shortName, engineName, filled, labelOf, pageOf, summary, figure, whyNot } = of;
   const HEIGHT = 300;
   const TOP = 14;
   const LABEL = 22;
@@ -109,7 +109,10 @@ weir.tree = (of) => {
       let sum = 0;
       series.forEach((one, s) => {
         const value = cell[e][s];
-        if (!filled(value)) return;
+        if (!filled(value)) {
+          if (missing(leaf, engine, one)) group.append(el("text", { class: "absent", x: begin + (s * shown.length + e + 0.5) * slot, y: HEIGHT - 4, "text-anchor": "middle" }, "–"));
+          return;
+        }
         const place = metric.kind === "stack" ? e : s * shown.length + e;
         const middle = begin + (place + 0.5) * slot;
         const half = Math.max(2.5, slot * 0.36);
@@ -134,10 +137,16 @@ weir.tree = (of) => {
     const invalid = leaf.runs.flat().some((run) => run.x);
     if (invalid) group.append(el("text", { class: "invalid", x: x + wide / 2, y: TOP - 3, "text-anchor": "middle" }, "invalid"));
     const lines = [labelOf(leaf), ...shown.map((engine, e) => series.map((one, s) =>
-      `${engineName[head.engines[engine]] || head.engines[engine]}, ${one.name}: ${said(cell[e][s])} ${metric.unit}`).join("\n"))];
+      `${engineName[head.engines[engine]] || head.engines[engine]}, ${one.name}: ${filled(cell[e][s]) ? `${said(cell[e][s])} ${metric.unit}` : missing(leaf, engine, one) || "–"}`).join("\n"))];
     nodes.push(group, el("a-svg", { href: pageOf(leaf) },
       el("rect", { class: "over", x, width: wide, y: 0, height: HEIGHT }, el("title", null, lines.join("\n")))));
     return marks;
+  }
+
+  // Why a group has no value in a leaf, if that has a reason; the value of no other leaf shows it.
+  function missing(leaf, engine, one) {
+    const why = leaf.runs[engine].length && one.group !== undefined ? whyNot(leaf.runs[engine][0], one) : "no value";
+    return why === "no value" ? null : why;
   }
 
   function boxAt(group, ink, [mean, p1, p25, p50, p75, p99], x, half, y) {

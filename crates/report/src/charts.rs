@@ -9,6 +9,7 @@ pub use drawn::{Chart, Event, FlowSeries, Ink, Line, RunSeries, Spread};
 pub(crate) use names::titled;
 use weir_base::{CODEPOINTS, Ecn, Span};
 use weir_record::metrics::connection::{CAPACITY_ESTIMATE, CODED_ARQ, FEC, PURE_ARQ};
+use weir_record::metrics::limited;
 use weir_record::metrics::message::FRAME_DELAY;
 use weir_record::metrics::queue::{
     BACKLOG, DROPPED, LINK_CAPACITY, LINK_LOST, LINK_THROUGHPUT, MARKED, QUEUE_DELAY,
@@ -386,6 +387,8 @@ impl Source<'_> {
                     let Some(place) = links.iter().position(|(told, _)| *told == link) else { continue };
                     ("queue", Some(format!("link {}", links[place].1)), Ink::Plain(place))
                 }
+                // What limits a flow is a number of its page, not a curve.
+                Subject::ControllerState(_) if limited::STATES.contains(&name) => continue,
                 Subject::ControllerState(flow) => {
                     let flow = self.info.flows.get(flow as usize);
                     (

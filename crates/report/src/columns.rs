@@ -111,6 +111,7 @@ mod tests {
                 controller: None,
                 transport: "tcp".into(),
                 flows: 1,
+                completes: false,
                 metrics: goodput.map(|value| ("goodput_mbps", Value::Number(value))).into_iter().collect(),
             }],
             ..RunSummary::default()

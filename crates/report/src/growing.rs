@@ -117,6 +117,10 @@ impl Growing {
             let known = joined.remove(&(summary.engine.clone(), run.number));
             let known = known.filter(|numbers| self.series.has(numbers));
             let mut numbers = known.unwrap_or_else(|| run_with_warnings(summary, run));
+            // Metrics across runs are known only now.
+            if numbers.summary.groups != summary.groups {
+                numbers.summary = Arc::new(summary.clone());
+            }
             if let Some(warmup) = warmup {
                 Arc::make_mut(&mut numbers.summary).warmup_s = warmup.as_secs_f64();
             }

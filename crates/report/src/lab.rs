@@ -7,6 +7,7 @@ use std::sync::Arc;
 use weir_base::{Ecn, Span};
 use weir_engine::FinishedRun;
 use weir_record::compare::{Compared, Rule, compare};
+use weir_record::metrics::completion::COMPLETION_TIME;
 use weir_record::metrics::{message, queue, rate};
 use weir_record::{GroupSummary, Metric, Metrics, QueueSummary, RunSummary, Summary};
 
@@ -84,9 +85,6 @@ pub struct Run {
     pub bottleneck: Option<usize>,
     /// Plan of each link, in the order of the summary's queues.
     pub planned: Vec<LinkPlan>,
-    /// Whether the completion time of a group's flows matters, in the order of the summary's groups: for transfers and flows with
-    /// random arrivals.
-    pub to_complete: Vec<bool>,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Where all packets ended, in words.
@@ -104,6 +102,8 @@ pub struct LinkPlan {
     pub target_ms: Option<f64>,
     /// Its initial rate.
     pub rate_mbps: Option<f64>,
+    /// When its traffic ended, in seconds, if that was before the end of the run.
+    pub ended_s: Option<f64>,
 }
 
 /// A link of a run, and its queue.
@@ -121,8 +121,6 @@ pub(crate) struct Group<'a> {
     pub(crate) link: Option<&'a str>,
     /// Bytes that its applications read, as a share of that link's capacity in the window.
     pub(crate) share_percent: Option<f64>,
-    /// Whether the completion time of its flows matters.
-    pub(crate) to_complete: bool,
 }
 
 impl Lab {
@@ -200,8 +198,6 @@ impl Run {
     pub(crate) fn new(summary: &RunSummary, run: &FinishedRun) -> Run {
         let bottleneck = run.info.bottleneck.and_then(|link| run.info.links.get(link as usize));
         let place = |name: &str| summary.queues.iter().position(|queue| queue.link == name);
-        let to_complete = run.info.groups.iter().take(summary.groups.len());
-        let to_complete = to_complete.map(|group| group.random_arrivals || group.workload == "transfer");
         let outcome = &run.file.outcome;
         let (environment, settings) = facts(&outcome.environment);
         Run {
@@ -209,8 +205,7 @@ impl Run {
             number: run.number,
             params: summary.params.iter().map(|param| param.value.clone()).collect(),
             bottleneck: bottleneck.and_then(|link| place(&link.name)),
-            planned: summary.queues.iter().map(|queue| LinkPlan::new(&queue.link, run)).collect(),
-            to_complete: to_complete.collect(),
+            planned: summary.queues.iter().map(|queue| LinkPlan::new(queue, run, summary)).collect(),
             warnings: summary.warnings.clone(),
             audit: Some(audit(&outcome.audit)),
             environment,
@@ -240,18 +235,18 @@ impl Run {
         self.links().nth(self.bottleneck?)
     }
 
-    /// The links that carry data, in the order of the lab; the bottleneck if no link is known to carry data.
+    /// The links that carry data, the busiest first; the bottleneck if no link is known to carry data.
     pub(crate) fn data_links(&self) -> Vec<Link<'_>> {
-        let links: Vec<Link<'_>> = self.links().filter(|link| !link.queue.carries.is_empty()).collect();
+        let mut links: Vec<Link<'_>> = self.links().filter(|link| !link.queue.carries.is_empty()).collect();
+        links.sort_by(|a, b| b.sent_mbps().total_cmp(&a.sent_mbps()));
         if links.is_empty() { self.bottleneck().into_iter().collect() } else { links }
     }
 
     /// Its traffic groups, in the order of the lab.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        let to_complete = self.to_complete.iter().copied().chain(std::iter::repeat(false));
-        self.summary.groups.iter().zip(to_complete).map(|(group, to_complete)| {
+        self.summary.groups.iter().map(|group| {
             let (link, share_percent) = self.share(group);
-            Group { summary: group, link, share_percent, to_complete }
+            Group { summary: group, link, share_percent }
         })
     }
 
@@ -274,13 +269,40 @@ impl Run {
     }
 }
 
+/// When a group's first flow began, and when its last one ended, in seconds. `None` if a flow did not end, or if its flows arrive at
+/// random.
+pub(crate) fn life(group: &str, plan: &weir_plan::Run, summary: &RunSummary) -> Option<(f64, f64)> {
+    let number = plan.groups.iter().position(|other| other.name == group)?;
+    let mut life: Option<(f64, f64)> = None;
+    let mut single = plan.flows.iter().filter(|flow| !plan.groups[flow.group].workload.has_random_arrivals());
+    // Flows with metrics of their own are in the order of the plan.
+    for flow in &summary.flows {
+        let planned = single.next()?;
+        if planned.group != number {
+            continue;
+        }
+        let begin = planned.start.as_secs_f64();
+        let stopped = planned.stop.map(|stop| stop.as_secs_f64());
+        let end = flow.metrics.number(&COMPLETION_TIME).map(|took| begin + took).or(stopped)?;
+        life = Some(life.map_or((begin, end), |(from, to)| (from.min(begin), to.max(end))));
+    }
+    life
+}
+
+/// A link whose traffic ended this share of the run before its end was in use for only a part of it.
+const EARLY: f64 = 0.02;
+
 impl LinkPlan {
-    fn new(name: &str, run: &FinishedRun) -> LinkPlan {
+    fn new(queue: &QueueSummary, run: &FinishedRun, summary: &RunSummary) -> LinkPlan {
+        let name = queue.link.as_str();
+        let ends = queue.carries.iter().map(|group| life(group, &run.file.run, summary).map(|(_, end)| end));
+        let end = ends.reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b))).flatten();
         let about = run.info.links.iter().find(|link| link.name == name);
         let planned = run.file.run.network.links.iter().find(|link| link.name == name);
         LinkPlan {
             target_ms: planned.and_then(|link| link.queue.target()).map(Span::as_millis_f64),
             rate_mbps: about.and_then(|link| link.rate).map(|rate| rate.mbit_per_sec()),
+            ended_s: end.filter(|end| *end < (1.0 - EARLY) * summary.duration_s),
         }
     }
 }
@@ -291,6 +313,13 @@ const CLASS_PERCENT: f64 = 1.0;
 impl<'a> Link<'a> {
     pub(crate) fn name(&self) -> &'a str {
         &self.queue.link
+    }
+
+    /// The rate at which it sent, in Mbit/s; 0 if that is unknown.
+    pub(crate) fn sent_mbps(&self) -> f64 {
+        let of = &self.queue.metrics;
+        let sent = of.number(&queue::LINK_CAPACITY).zip(of.number(&queue::UTILISATION));
+        sent.map_or(0.0, |(capacity, used)| capacity * used / 100.0)
     }
 
     /// A metric of all its packets; of a distribution the mean.

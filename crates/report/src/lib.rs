@@ -2,6 +2,8 @@
 //! end with. Every number comes from [`lab::Lab`] and [`charts::RunSeries`], which are computed from records and
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
 
+mod absent;
+mod answer;
 pub mod charts;
 mod columns;
 mod compact;
@@ -13,15 +15,18 @@ mod folder;
 mod growing;
 pub mod html;
 pub mod lab;
+mod limited;
 mod network;
 pub mod number;
 mod pages;
 pub mod plot;
+mod repeats;
 mod scatter;
 mod script;
 pub mod sentence;
 mod table;
 mod tables;
+mod ticks;
 mod tiles;
 mod trajectories;
 mod verdict;
@@ -33,7 +38,7 @@ pub use comparison::{Side, write_comparison};
 pub use folder::Folder;
 pub use growing::{Growing, write_assets};
 pub use lab::Judged;
-pub use table::{compare_table, table};
+pub use table::{Columns, compare_table, table, table_of};
 pub use tables::class_name;
 pub use trajectories::{Chosen, Trajectories};
 

@@ -6,6 +6,7 @@
 use crate::compact::compact;
 use crate::html::{GROUP_COLOURS, escape};
 use crate::lab::{Panel, Scatter};
+use crate::ticks;
 use std::fmt::Write;
 use weir_base::Random;
 use weir_plan::{Axis, Lab};
@@ -14,7 +15,7 @@ use weir_record::{RunSummary, Statistic, Summary, Taken, metric};
 /// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
 /// Smallest number of repeats for which a region is drawn.
-const FEWEST: usize = 5;
+pub(crate) const FEWEST: usize = 5;
 /// 95th percentile of chi-squared with two degrees of freedom.
 const CHI_SQUARED: f64 = 5.991;
 /// Number of corners of a drawn ellipse: enough to look round.
@@ -130,14 +131,8 @@ impl Scale {
         self.at.0 + (value - self.from) / (self.to - self.from) * (self.at.1 - self.at.0)
     }
 
-    /// Round values along the scale: 1, 2 or 5 times a power of ten apart.
     fn ticks(&self) -> Vec<f64> {
-        let rough = (self.to - self.from) / TICKS;
-        let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough);
-        let step = step.unwrap_or(rough);
-        let first = (self.from / step).ceil() as i64;
-        (first..).map(|n| n as f64 * step).take_while(|tick| *tick <= self.to).collect()
+        ticks::linear(self.from, self.to, TICKS)
     }
 }
 
@@ -227,14 +222,15 @@ fn cloud_drawing(
 
 /// The median of some points, and the normal distribution of its uncertainty.
 #[derive(Debug, Clone, PartialEq)]
-struct Region {
-    median: (f64, f64),
+pub(crate) struct Region {
+    pub(crate) median: (f64, f64),
     /// Mean and covariances (xx, xy, yy) of the medians of resamples; `None` for fewer than [`FEWEST`] points.
     spread: Option<((f64, f64), [f64; 3])>,
 }
 
 impl Region {
-    fn of(points: &[(f64, f64)]) -> Option<Region> {
+    /// The region of some points; `None` without any.
+    pub(crate) fn of(points: &[(f64, f64)]) -> Option<Region> {
         let median = medians(points)?;
         let spread = (points.len() >= FEWEST).then(|| {
             let mut random = Random::stream(0, "bootstrap of medians");
@@ -257,7 +253,7 @@ impl Region {
     }
 
     /// The corners of the ellipse: a circle mapped by the Cholesky factor of the covariances.
-    fn rim(&self) -> Option<impl Iterator<Item = (f64, f64)>> {
+    pub(crate) fn rim(&self) -> Option<impl Iterator<Item = (f64, f64)>> {
         let ((mean_x, mean_y), [xx, xy, yy]) = self.spread?;
         let across = xx.max(0.0).sqrt();
         let along = if across > 0.0 { xy / across } else { 0.0 };

@@ -1,10 +1,12 @@
 //! The data of the pages' scripts: the lab's table for the index and the comparison, and each run's series. Pages open from
 //! disk, where a browser lets no script fetch a file: the data files are therefore scripts themselves, `weir.lab({...})`.
 
+use crate::absent;
 use crate::charts::{Chart, Ink, RunSeries};
 use crate::compact::{push_compact, push_line};
 use crate::lab::{Group, Lab, Link, PIECE, Run};
 use crate::number::rounded;
+use crate::repeats;
 use crate::sentence;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -16,7 +18,7 @@ use weir_record::metrics::message::{FRAME_DELAY, FRAMES_LOST, REQUESTS_PER_SECON
 use weir_record::metrics::queue::{ARRIVED, LINK_CAPACITY, UTILISATION};
 use weir_record::metrics::rate::{JAIN, RATE_RATIO, WINDOW_RATIO};
 use weir_record::metrics::tcp::{CWND, RTT_BASE};
-use weir_record::{ClassSummary, Column, Level, METRICS, Metric, Metrics, Value};
+use weir_record::{ClassSummary, Column, Level, METRICS, Metric, Metrics, RunSummary, Value};
 
 /// `report/lab.js`: every run's numbers, as lists in the order of the metrics that the head names.
 pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
@@ -35,17 +37,20 @@ pub(crate) fn lab(lab: &Lab) -> Vec<u8> {
     let mut script = b"weir.lab(".to_vec();
     push_json(&head, &mut script);
     push(&mut script, b",[\n");
+    let of_group = of_level(Level::Group);
     let head = Head {
+        known: known(lab, &groups, &of_group),
         groups: &groups,
         engines: &engines,
         links: &links,
         values: &values,
         of_link: of_level(Level::Link),
         of_class: of_level(Level::Class),
-        of_group: of_level(Level::Group),
+        of_group,
     };
-    for run in &lab.runs {
-        push_json(&head.run(run), &mut script);
+    let doubts = doubts(lab);
+    for (run, doubts) in lab.runs.iter().zip(&doubts) {
+        push_json(&head.run(run, doubts), &mut script);
         push(&mut script, b",\n");
     }
     push(&mut script, b"]);\n");
@@ -60,6 +65,40 @@ fn link_names(lab: &Lab) -> Vec<&str> {
         }
     }
     names
+}
+
+/// For each run what the repeats of its cell do not settle, if it is the first of them.
+fn doubts(lab: &Lab) -> Vec<Vec<String>> {
+    let mut cells: HashMap<(&[String], &str), Vec<usize>> = HashMap::new();
+    for (place, run) in lab.runs.iter().enumerate() {
+        cells.entry((run.params.as_slice(), run.engine())).or_default().push(place);
+    }
+    let mut doubts = vec![vec![]; lab.runs.len()];
+    for places in cells.values() {
+        let all = || places.iter().map(|place| &lab.runs[*place]);
+        let any_sound = all().any(Run::is_sound);
+        let runs: Vec<&RunSummary> =
+            all().filter(|run| run.is_sound() || !any_sound).map(|run| &*run.summary).collect();
+        doubts[places[0]] = repeats::doubts(&runs);
+    }
+    doubts
+}
+
+/// For each group the places of the metrics of which a run has a value, among those with a reason for their absence.
+fn known(lab: &Lab, groups: &[&str], of_group: &[Metric]) -> Vec<Vec<usize>> {
+    let explained: Vec<usize> =
+        (0..of_group.len()).filter(|metric| !of_group[*metric].absent.is_empty()).collect();
+    let has = |name: &str, metric: usize| {
+        let mut all = lab.runs.iter().flat_map(Run::groups).filter(|group| *group.summary.name == *name);
+        all.any(|group| {
+            let told = of_group[metric] != COMPLETION_TIME || group.summary.completes;
+            told && group.number(&of_group[metric]).is_some()
+        })
+    };
+    groups
+        .iter()
+        .map(|name| explained.iter().copied().filter(|metric| has(name, *metric)).collect())
+        .collect()
 }
 
 /// The values of each level, in order of appearance.
@@ -122,8 +161,8 @@ struct Row<'a> {
     s: String,
     /// Whether it is invalid.
     x: u8,
-    /// Warnings.
-    w: &'a [String],
+    /// Warnings; those of the cell's repeats together stand in its first run.
+    w: Vec<&'a str>,
     /// Bottleneck.
     b: Option<usize>,
     /// Metrics of the run.
@@ -134,6 +173,9 @@ struct Row<'a> {
     l: Vec<LinkRow>,
     /// Groups.
     g: Vec<GroupRow>,
+    /// Metrics that other runs have of a group and this one has not: group, metric, and the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    a: Vec<(usize, usize, String)>,
 }
 
 #[derive(Serialize)]
@@ -143,6 +185,9 @@ struct LinkRow {
     t: u8,
     /// Queue.
     q: String,
+    /// When its traffic ended, if that was before the end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    z: Option<f64>,
     v: Vec<Digits>,
     /// The codepoints of its packets.
     c: Vec<ClassRow>,
@@ -179,10 +224,12 @@ struct Head<'a> {
     of_link: Vec<Metric>,
     of_class: Vec<Metric>,
     of_group: Vec<Metric>,
+    /// For each group those metrics with a reason for their absence of which a run has a value.
+    known: Vec<Vec<usize>>,
 }
 
 impl Head<'_> {
-    fn run<'r>(&self, run: &'r Run) -> Row<'r> {
+    fn run<'r>(&self, run: &'r Run, doubts: &'r [String]) -> Row<'r> {
         let sent = |link: &Link<'_>| {
             link.queue.metrics.count(&ARRIVED) > Some(0)
                 || link.number(&UTILISATION).is_some_and(|used| used > 0.0)
@@ -197,13 +244,28 @@ impl Head<'_> {
             n: own.repeat,
             s: sentence::run(run),
             x: u8::from(!run.is_sound()),
-            w: &run.warnings,
+            w: run.warnings.iter().chain(doubts).map(String::as_str).collect(),
             b: run.bottleneck().map(|link| place(self.links, link.name())),
             v: values(&own.metrics, OF_RUN),
             pair: values(own.pairs.first().map_or(&none, |pair| &pair.metrics), OF_PAIR),
             l: run.links().filter(sent).map(|link| self.link(&link)).collect(),
             g: run.groups().map(|group| self.group(&group)).collect(),
+            a: self.absent(run),
         }
+    }
+
+    /// The metrics of groups that other runs have and this one has not, with the reasons.
+    fn absent(&self, run: &Run) -> Vec<(usize, usize, String)> {
+        let mut found = vec![];
+        for group in run.groups() {
+            let own = place(self.groups, &group.summary.name);
+            let Some(known) = self.known.get(own) else { continue };
+            let missing = known.iter().filter(|metric| group.number(&self.of_group[**metric]).is_none());
+            found.extend(missing.map(|&metric| {
+                (own, metric, absent::why(&self.of_group[metric], &run.summary, Some(&group.summary.name)))
+            }));
+        }
+        found
     }
 
     fn link(&self, link: &Link<'_>) -> LinkRow {
@@ -215,6 +277,7 @@ impl Head<'_> {
             i: place(self.links, link.name()),
             t: u8::from(!link.queue.carries.is_empty()),
             q: sentence::spelled(&link.queue.queue),
+            z: link.plan.ended_s.map(|end| rounded(end, 3)),
             v: values(&link.queue.metrics, &self.of_link),
             c: link.queue.classes.iter().map(class).collect(),
         }
@@ -222,7 +285,7 @@ impl Head<'_> {
 
     fn group(&self, group: &Group<'_>) -> GroupRow {
         let of = &group.summary.metrics;
-        let value = |metric: &Metric| match *metric != COMPLETION_TIME || group.to_complete {
+        let value = |metric: &Metric| match *metric != COMPLETION_TIME || group.summary.completes {
             true => digits(of.value(metric)),
             false => Digits::Number(None),
         };

@@ -2,6 +2,7 @@
 //! a run is invalid comes first, values that were not measured are left out, and words of judgement ("held", "evenly") have
 //! their bounds here.
 
+mod headline;
 mod links;
 
 use crate::lab::{Group, Lab, Run};
@@ -45,11 +46,12 @@ pub fn run(run: &Run) -> String {
     format!("{}{}", invalid(run), capital(&run_plainly(run)))
 }
 
-/// The sentence of a run, without the words that it is invalid.
+/// The sentence of a run, without the words that it is invalid: first what its traffic is judged by.
 fn run_plainly(run: &Run) -> String {
-    let mut clauses = links::queue_clauses(run);
+    let mut clauses = crate::waits::clauses(run);
+    clauses.extend(links::queue_clauses(run));
     clauses.extend(links::shares(run));
-    clauses.extend(crate::waits::clauses(run));
+    clauses.extend(crate::limited::clauses(run));
     clauses.extend(links::unused(run));
     if clauses.is_empty() {
         return "nothing was measured in this run.".into();
@@ -90,7 +92,7 @@ pub fn lab(lab: &Lab) -> String {
         [] => "No run of this lab is finished.".into(),
         [only] => run(only),
         [a, b] if a.id == b.id => both(a, b),
-        runs => format!("{}{}", invalid_of(runs), links::span(lab)),
+        runs => format!("{}{}", invalid_of(runs), headline::of(lab)),
     }
 }
 

@@ -48,7 +48,9 @@ fn link_figures(link: &Link<'_>) -> Vec<(&'static str, Option<String>, String)> 
         delay.map_or(String::new(), |delay| format!("p99 {}", number_with(delay.p99, "ms")))
     };
     let all = &link.queue.metrics;
-    let mut figures = vec![("Used", with(all, &UTILISATION), "of its capacity".into())];
+    let ended = link.plan.ended_s.map(|end| format!("; its traffic ended at {}", rough_with(end, "s")));
+    let about = format!("of its capacity{}", ended.unwrap_or_default());
+    let mut figures = vec![("Used", with(all, &UTILISATION), about)];
     match link.l4s_and_classic() {
         Some((l4s, classic)) => {
             figures.push(("Queue delay, L4S", with(l4s, &QUEUE_DELAY), p99(l4s)));

@@ -64,7 +64,7 @@ pub(crate) fn of(group: &Group<'_>) -> Vec<Wait> {
         lost_percent: number(&kind.lost),
         is_told: kind.is_told,
     };
-    let kinds = KINDS.iter().filter(|kind| kind.times != COMPLETION_TIME || group.to_complete);
+    let kinds = KINDS.iter().filter(|kind| kind.times != COMPLETION_TIME || group.summary.completes);
     let has =
         |wait: &Wait| wait.times.is_some() || wait.on_time_percent.is_some() || wait.lost_percent.is_some();
     kinds.map(wait).filter(has).collect()
@@ -145,12 +145,12 @@ mod tests {
     }
 
     /// A run with one group, whose completion times may matter.
-    fn run(name: &str, to_complete: bool, metric: Metric, value: Value) -> Run {
+    fn run(name: &str, completes: bool, metric: Metric, value: Value) -> Run {
         let metrics: Metrics = [(metric.name, value)].into_iter().collect();
         let (name, transport) = (name.into(), "tcp".into());
-        let group = GroupSummary { name, controller: None, transport, flows: 200, metrics };
+        let group = GroupSummary { name, controller: None, transport, flows: 200, completes, metrics };
         let summary = RunSummary { groups: vec![group], ..RunSummary::default() };
-        Run { summary: Arc::new(summary), to_complete: vec![to_complete], ..Run::default() }
+        Run { summary: Arc::new(summary), ..Run::default() }
     }
 
     #[test]

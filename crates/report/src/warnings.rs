@@ -10,7 +10,6 @@ use crate::number::rough_with;
 use weir_engine::FinishedRun;
 use weir_plan::Run as Planned;
 use weir_queue::Limit;
-use weir_record::metrics::completion::COMPLETION_TIME;
 use weir_record::metrics::message::FRAMES_ON_TIME;
 use weir_record::metrics::queue::{ARRIVED, DROP_PROBABILITY, DROPPED, LINK_CAPACITY, UTILISATION};
 use weir_record::{GroupSummary, RunSummary};
@@ -153,32 +152,29 @@ fn isolation(plan: &Planned, link: &Link<'_>, run: &Run) -> Vec<String> {
     groups.iter().filter_map(starved).collect()
 }
 
-/// Warns of groups whose flows all completed within the warm-up.
+/// Metrics describe a group badly if less than this share of its flows' time lies after the warm-up.
+const REST: f64 = 0.25;
+
+/// Warns of groups whose flows all ended within the warm-up, or so soon after it that metrics describe only a small rest of them.
 fn cut_off(plan: &Planned, run: &Run) -> Vec<String> {
-    let (warmup, run) = (run.summary.warmup_s, &run.summary);
-    let gone = |group: &&GroupSummary| {
-        let mut flows = run.flows.iter().filter(|flow| flow.group == group.name).peekable();
-        let started = |name: &str| {
-            let flow = plan.flows.iter().find(|flow| flow.name == name);
-            flow.map_or(0.0, |flow| flow.start.as_secs_f64())
-        };
-        warmup > 0.0
-            && flows.peek().is_some()
-            && flows.all(|flow| {
-                let took = flow.metrics.number(&COMPLETION_TIME);
-                took.is_some_and(|took| started(&flow.name) + took <= warmup)
-            })
-    };
-    let groups = run.groups.iter().filter(gone);
-    groups
-        .map(|group| {
+    let warmup = run.summary.warmup_s;
+    let told = |group: &GroupSummary| {
+        let (begin, end) = crate::lab::life(&group.name, plan, &run.summary)?;
+        let remedy = "write warmup = \"0 s\", or give --warmup '0 s' to weir report";
+        let (name, warm) = (&group.name, rough_with(warmup, "s"));
+        if end <= warmup {
+            return Some(format!(
+                "All flows of {name} ended within the warm-up of {warm}, which metrics leave out; {remedy}."
+            ));
+        }
+        (end - warmup < REST * (end - begin)).then(|| {
             format!(
-                "All flows of {} completed within the warm-up of {}, which metrics leave out; write warmup = \"0 s\".",
-                group.name,
-                rough_with(warmup, "s")
+                "All flows of {name} ended at {}, soon after the warm-up of {warm}: metrics describe only the rest of them; {remedy}.",
+                rough_with(end, "s")
             )
         })
-        .collect()
+    };
+    run.summary.groups.iter().filter(|_| warmup > 0.0).filter_map(told).collect()
 }
 
 #[cfg(test)]
@@ -186,6 +182,7 @@ mod tests {
     use super::*;
     use std::path::Path;
     use std::sync::Arc;
+    use weir_record::metrics::completion::COMPLETION_TIME;
     use weir_record::{FlowSummary, GroupSummary, Metric, Metrics, QueueSummary, RunSummary, Value};
 
     const NET: &str =
@@ -201,7 +198,7 @@ mod tests {
 
     fn group(name: &str, flows: usize, values: &[(Metric, f64)]) -> GroupSummary {
         let (name, transport) = (name.into(), "tcp".into());
-        GroupSummary { name, controller: None, transport, flows, metrics: metrics(values) }
+        GroupSummary { name, controller: None, transport, flows, completes: false, metrics: metrics(values) }
     }
 
     /// A link of 5 Mbit/s.
@@ -272,7 +269,13 @@ mod tests {
             ..RunSummary::default()
         };
         let text = told(&run, summary(4.0)).remove(0);
-        assert!(text.starts_with("All flows of a completed within the warm-up of 4 s"));
+        assert!(text.starts_with("All flows of a ended within the warm-up of 4 s"), "{text}");
+        // Less than a quarter of its time lies after the warm-up.
+        let text = told(&run, summary(1.3)).remove(0);
+        assert!(
+            text.contains("soon after the warm-up of 1.3 s") && text.contains("--warmup '0 s'"),
+            "{text}"
+        );
         assert_eq!(told(&run, summary(1.0)), [""; 0]);
     }
 

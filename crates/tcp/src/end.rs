@@ -4,7 +4,7 @@ use super::{Config, Connection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Clock, Ecn, Random, Time};
-use weir_endpoint::{Body, Buffer, Counts, Endpoint, Message, Part, Read, Sample, Setup, Stream};
+use weir_endpoint::{Body, Buffer, Counts, Endpoint, Limits, Message, Part, Read, Sample, Setup, Stream};
 
 /// TCP's parameters are keys of the traffic group: `cc`, `ecn`, `feedback` and so on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,9 @@ impl Endpoint for Connection {
     }
     fn sample(&self) -> Option<Sample> {
         Some(self.info()?.sample)
+    }
+    fn limits(&self, now: Time) -> Option<Limits> {
+        Connection::limits(self, now)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         if let Some(controller) = self.controller() {

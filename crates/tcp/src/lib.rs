@@ -13,6 +13,7 @@ mod connection;
 mod delack;
 mod end;
 mod jiffies;
+mod limits;
 mod no_sack;
 mod pacer;
 mod rack;

@@ -112,6 +112,11 @@ impl Delivery {
         self.app_limited != 0
     }
 
+    /// Whether the application limited the kept sample (`tp->rate_app_limited`).
+    pub(crate) fn rate_is_app_limited(&self) -> bool {
+        self.best.2
+    }
+
     /// The kept sample as a rate of payload, as in `tcp_info`; `None` before the first sample.
     pub(crate) fn rate(&self, mss: u16) -> Option<Rate> {
         let (delivered, interval, _) = self.best;

@@ -50,6 +50,11 @@ impl Sender {
         self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) <= self.window_end())
     }
 
+    /// Whether the next new segment lies beyond the receiver's window.
+    pub(crate) fn is_beyond_window(&self) -> bool {
+        self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) > self.window_end())
+    }
+
     /// The host's queue accepts no packet now: data that would leave stays unsent, and the window is reduced (`tcp_enter_cwr` on
     /// `NET_XMIT_DROP`). Returns whether there was such data.
     pub(crate) fn refused(&mut self, now: Time) -> bool {
@@ -96,6 +101,7 @@ impl Sender {
     pub(crate) fn poll(&mut self, now: Time) -> Option<Outgoing> {
         if self.at_rest() {
             self.waits = true;
+            self.note_limit_of_data(now);
             return None;
         }
         self.poll_queues(now)
@@ -392,6 +398,11 @@ impl Sender {
     pub(crate) fn end_burst(&mut self, now: Time) {
         self.batch.end();
         let is_full = self.is_full();
+        if is_full {
+            self.note_full_window(now);
+        } else {
+            self.note_limit_of_data(now);
+        }
         let limited = is_full && self.has_new_data();
         if limited {
             self.usage.note_limit(self.board.out(), self.next, now);
@@ -418,6 +429,7 @@ impl Sender {
     #[inline(never)]
     fn end_full_batch(&mut self, now: Time) {
         self.batch.end();
+        self.note_full_window(now);
         if self.has_new_data() {
             self.usage.note_limit(self.board.out(), self.next, now);
         } else {

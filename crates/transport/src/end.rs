@@ -3,7 +3,7 @@
 use crate::Config;
 use std::any::Any;
 use weir_base::{Ecn, Time};
-use weir_endpoint::{Body, Counts, Endpoint, Message, Part, Read, Sample, Setup, Stream};
+use weir_endpoint::{Body, Counts, Endpoint, Limits, Message, Part, Read, Sample, Setup, Stream};
 
 /// An endpoint of any transport. TCP and UDP are dispatched without an indirect call. The tag has a byte of its own, which is faster
 /// to read than a niche in a variant.
@@ -104,6 +104,9 @@ impl Endpoint for End {
     }
     fn sample(&self) -> Option<Sample> {
         each!(self, sample())
+    }
+    fn limits(&self, now: Time) -> Option<Limits> {
+        each!(self, limits(now))
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         each!(self, state(report));

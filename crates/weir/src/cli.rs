@@ -113,6 +113,10 @@ pub(crate) struct RunArgs {
     /// Print the tree of runs and an estimate, and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// The columns of the table, separated by commas: headings (goodput, on-time, done-p99, delay, ...), metrics of every link and
+    /// group (rtt_ms, queue_delay_ms:p99), or all [default: what fits]
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub columns: Vec<String>,
     /// Print the summary as one JSON document
     #[arg(long)]
     pub json: bool,
@@ -159,6 +163,10 @@ pub(crate) struct ReportArgs {
     /// part of it
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub order: Vec<String>,
+    /// The columns of the table, separated by commas: headings (goodput, on-time, done-p99, delay, ...), metrics of every link and
+    /// group (rtt_ms, queue_delay_ms:p99), or all [default: what fits]
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub columns: Vec<String>,
     /// Print the summary as one JSON document
     #[arg(long)]
     pub json: bool,
@@ -196,6 +204,18 @@ pub(crate) struct CompareArgs {
     pub json: bool,
 }
 
+/// Least and greatest width or height of a plot in pixels.
+const PIXELS: std::ops::RangeInclusive<u32> = 200..=8000;
+
+/// The size of a plot.
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let side = |text: &str| text.trim().parse().ok().filter(|side| PIXELS.contains(side));
+    let sides = text.split_once(['x', '×']).and_then(|(width, height)| side(width).zip(side(height)));
+    sides.ok_or_else(|| {
+        format!("write WIDTHxHEIGHT, each from {} to {}, for example 1600x900", PIXELS.start(), PIXELS.end())
+    })
+}
+
 /// What a plot shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlotKind {
@@ -209,6 +229,8 @@ pub(crate) enum PlotKind {
     Lines,
     /// Means over two levels
     Heat,
+    /// A delay over the throughput, with an ellipse for each cell: down and to the right is better
+    DelayThroughput,
 }
 
 #[derive(Debug, Args)]
@@ -217,19 +239,23 @@ Examples:
   weir plot results/web --metric queue_delay_ms --by queue --kind cdf -o delay.svg
   weir plot results/web --metric goodput_mbps --of bulk --kind bars -o goodput.png
   weir plot results/grid --metric rtt_ms --of web --along rate --by queue --kind lines --only rtt='40 ms' -o rtt.svg
+  weir plot results/grid --metric rtt_ms --of web --kind bars --by queue --mean-over rate --title 'RTT of pages' --size 1600x900 -o rtt.png
+  weir plot results/cellular --kind delay-throughput --by cc -o cellular.svg
 
-Time and CDF plots show one run of each cell, the first valid one; means are over all valid repeats. If both engines ran, bars, lines \
-and heat maps show the simulator.")]
+A level that varies is an axis, is fixed (--only) or is averaged (--mean-over); otherwise the plot is refused. Cells without a value stand \
+in the plot with the reason. Time and CDF plots show one run of each cell, the first valid one; means are over all valid repeats. If both \
+engines ran, bars, lines and heat maps show the simulator, and say so.")]
 pub(crate) struct PlotArgs {
     /// A result folder
     pub folder: PathBuf,
-    /// The metric, as `weir list metrics` names it
+    /// The metric, as `weir list metrics` names it [default: delay-throughput has the RTT of the group --of, else the queue delay]
     #[arg(long, value_name = "METRIC")]
-    pub metric: String,
+    pub metric: Option<String>,
     /// The link or the group that it is taken of [default: the whole run, else the only one that has it]
     #[arg(long, value_name = "NAME")]
     pub of: Option<String>,
-    /// The level whose labels have a line, a bar or a row each; its full name or the last part of it [default: the first that varies]
+    /// The level whose labels have a line, a bar or a row each; its full name or the last parts of it, as pages show it [default: the
+    /// first that varies]
     #[arg(long, value_name = "LEVEL")]
     pub by: Option<String>,
     /// The level along which lines go, or that has the columns [default: the next that varies]
@@ -239,12 +265,21 @@ pub(crate) struct PlotArgs {
     /// narrow it
     #[arg(long, value_name = "LEVEL=LABEL")]
     pub only: Vec<String>,
+    /// Take the mean over the labels of this level, which is then no axis; the plot names it
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub mean_over: Vec<String>,
     /// What the plot shows
     #[arg(long, value_enum)]
     pub kind: PlotKind,
-    /// Use a logarithmic axis for the values of a CDF
+    /// Use a logarithmic axis: for the values of a CDF, or along the level of lines
     #[arg(long)]
     pub log: bool,
+    /// A title other than the metric's; what is fixed or averaged stands below it
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Width and height in pixels; texts and lines grow with them [default: 900x480, a PNG twice as many each way]
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    pub size: Option<(u32, u32)>,
     /// The file to write: its name ends in .svg or .png
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

@@ -24,13 +24,17 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<(), Failure> {
             PlotKind::Bars => Kind::Bars,
             PlotKind::Lines => Kind::Lines,
             PlotKind::Heat => Kind::Heat,
+            PlotKind::DelayThroughput => Kind::DelayThroughput,
         },
         metric: args.metric.clone(),
         of: args.of.clone(),
         by: args.by.clone(),
         along: args.along.clone(),
         only: only.collect::<Result<_, _>>()?,
+        mean_over: args.mean_over.clone(),
         log: args.log,
+        title: args.title.clone(),
+        size: args.size,
     };
     let results = Results::open(&args.folder)?;
     tell(&results);

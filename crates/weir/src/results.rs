@@ -10,9 +10,17 @@ use std::fs;
 use std::io::Write;
 use weir_base::Span;
 use weir_engine::{FolderError, Results, ResultsError, folder_below, write_below};
+use weir_report::Columns;
+
+/// The columns that `--columns` asks for.
+pub(crate) fn columns(names: &[String]) -> Result<Option<Columns>, Failure> {
+    Columns::read(names)
+        .map_err(|why| Failure::bad_input(why, "for example --columns goodput,delay, rtt_ms:p99 or all"))
+}
 
 /// Rebuilds a folder's summary and report from its records.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let columns = columns(&args.columns)?;
     // A command that is running the lab writes its pages too.
     let (lock, writer) = match Results::lock(&args.folder) {
         Ok(lock) => (Some(lock), None),
@@ -45,7 +53,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if args.json {
         return print_json(&summary);
     }
-    print(&weir_report::table(&summary, terminal_width()))?;
+    print(&weir_report::table_of(&summary, columns.as_ref(), terminal_width()))?;
     match writer {
         Some(holder) => {
             print(&format!("\n{} now. The pages are not written: {holder} writes them.\n", results.count()))

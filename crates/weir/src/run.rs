@@ -3,6 +3,7 @@
 use crate::cli::{EngineName, RunArgs};
 use crate::commands::{self, Leave};
 use crate::failure::{Failure, terminal_width};
+use crate::results::columns;
 use crate::watch::Watch;
 use crate::{identity, print, print_json, say};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -18,13 +19,14 @@ use weir_engine::{
 use weir_live::Live;
 use weir_plan::{Lab, Run};
 use weir_record::Summary;
-use weir_report::Growing;
+use weir_report::{Columns, Growing};
 use weir_sim::Simulator;
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
 
 /// Runs a lab.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let columns = columns(&args.columns)?;
     let lab = Lab::load(&args.lab, &args.set)?;
     // A lab whose claims are wrong is not run.
     weir_study::claims(&lab)?;
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         retries: args.retries,
         report: !args.no_report,
     };
-    conclude(args, &execute(&lab, &engines, &execution, &leave)?)
+    conclude(args, &execute(&lab, &engines, &execution, &leave)?, columns.as_ref())
 }
 
 /// How a lab is run.
@@ -191,12 +193,12 @@ fn catch_interrupts() -> Result<(), Failure> {
 }
 
 /// Prints the outcome of the runs.
-fn conclude(args: &RunArgs, done: &Done) -> Result<(), Failure> {
+fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<(), Failure> {
     let Done { path, summary, tally, done, count, wanted } = done;
     if args.json {
         print_json(summary)?;
     } else {
-        print(&weir_report::table(summary, terminal_width()))?;
+        print(&weir_report::table_of(summary, columns, terminal_width()))?;
         let page = path.join(if args.no_report { "summary.json" } else { "index.html" });
         let retried = match tally.retried {
             0 => String::new(),

@@ -84,6 +84,12 @@ impl Ledger {
         }
     }
 
+    /// Whether a block with the session's digest has been received.
+    pub fn has(&self, block: u64) -> bool {
+        let slot = usize::try_from(block).ok().and_then(|block| self.slots.get(block));
+        matches!(slot, Some(Slot::There(_)))
+    }
+
     /// The digest of the whole file: that of its blocks' digests. `None` until all blocks have been received.
     pub fn whole(&self) -> Option<Digest> {
         let there = |slot: &Slot| if let Slot::There(digest) = slot { Some(*digest) } else { None };

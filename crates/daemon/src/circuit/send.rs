@@ -2,6 +2,7 @@
 
 mod block;
 mod report;
+mod silence;
 
 use super::args::SendArgs;
 use super::own::Own;
@@ -14,6 +15,7 @@ use crate::transfer::{self, Heard, INTERRUPTED, Keys, Outgoing, Sending, Source,
 use block::send_block;
 use report::{Report, circuit_to};
 use rustix::net::{AddressFamily, SocketType, sockopt};
+use silence::Silence;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Mutex, mpsc};
@@ -218,7 +220,9 @@ impl Sender {
         // The receiver says each second how much it has.
         listener.wait(Some(PATIENCE)).map_err(lost)?;
         let mut report = Report::new(self.files.total(), args, host, streams);
+        let silence = Silence::new(host);
         std::thread::scope(|scope| {
+            scope.spawn(|| silence.watch());
             let carry = |stream: &TcpStream| {
                 let stream = stream.try_clone();
                 scope.spawn(move || {
@@ -231,7 +235,8 @@ impl Sender {
                 })
             };
             let carrying: Vec<_> = streams.iter().map(carry).collect();
-            let listened = self.listen(listener, &mut report, board);
+            let listened = self.listen(listener, &mut report, board, &silence);
+            silence.end();
             self.files.stop();
             if listened.is_err() {
                 streams.iter().for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
@@ -252,9 +257,17 @@ impl Sender {
     }
 
     /// Follows the receiver's messages until all files are stored.
-    fn listen(&self, listener: &mut Listener, report: &mut Report, board: &Board) -> Result<(), Failure> {
+    fn listen(
+        &self,
+        listener: &mut Listener,
+        report: &mut Report,
+        board: &Board,
+        silence: &Silence,
+    ) -> Result<(), Failure> {
         while !self.files.is_done() {
-            if let Heard::Progress(bytes, after_ns) = self.hear(listener)? {
+            let heard = self.hear(listener)?;
+            silence.heard();
+            if let Heard::Progress(bytes, after_ns) = heard {
                 board.change(|status| status.count("received_bytes", bytes));
                 report.second(bytes, after_ns)?;
             }

@@ -85,7 +85,7 @@ fn check_root(host: &Host, device: &mut Device, replace: bool) -> Result<(), Fai
     Err(Problem::Foreign { device: device.name().to_owned(), kind, handle }.into())
 }
 
-/// The commands that would set a circuit up.
+/// The commands that would set a circuit up: those of this host, then those of the receiver.
 ///
 /// # Errors
 /// The device's state cannot be read, or the circuit has no plan.
@@ -107,6 +107,9 @@ pub fn commands(device: &mut Device, up: &Up, plan: &Plan) -> Result<Vec<String>
     if up.window(plan)?.is_some() {
         lines.push(format!("# and in the kernel: a window of {} for {}", plan.window, up.destination));
     }
+    let [least, first, most] = plan.tcp_rmem;
+    lines.push(format!("# on the receiving host in {}, unless its values are larger:", up.destination));
+    lines.push(format!("sysctl -w net.ipv4.tcp_rmem=\"{least} {first} {most}\""));
     Ok(lines)
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Remote<'a> {
     controllers: Vec<weir_control::Config>,
     member: Option<Member>,
     /// Its address.
-    at: SocketAddr,
+    pub(super) at: SocketAddr,
     pub(super) clock: Now,
     stamp: u64,
 }

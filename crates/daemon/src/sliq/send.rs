@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process, log};
 use crate::output::{print, write};
-use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open};
+use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open, same_command};
 use rustix::event::PollFlags;
 use serde_json::json;
 use std::io;
@@ -25,6 +25,9 @@ const READY: usize = 1 << 20;
 const PIECE: usize = 1 << 16;
 /// Time between two checks whether the other host is silent.
 const LOOK: Span = Span::from_millis(100);
+/// Time without a packet of the other host after which the user is told, and how often.
+const QUIET: Span = Span::from_secs(2);
+const SECOND: Span = Span::from_secs(1);
 /// Time without a report of an aggregation point after which the user is told.
 const UNREPORTED: Span = Span::from_secs(3);
 
@@ -72,6 +75,7 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
         ended: None,
         told: (0, Time::ZERO),
         look: clock.now() + LOOK,
+        tell_next: Time::ZERO,
         looked_for_reports: false,
         over: false,
     };
@@ -162,6 +166,8 @@ struct Transfer<'a> {
     /// The bytes received, as last reported, and when.
     told: (u64, Time),
     look: Time,
+    /// When the user is next told that the other host is silent.
+    tell_next: Time,
     /// Whether it is known that reports come, or the user was told that none do.
     looked_for_reports: bool,
     over: bool,
@@ -218,6 +224,16 @@ impl Transfer<'_> {
         }
     }
 
+    /// Tells the user each second that the other host is silent.
+    fn tell_silence(&mut self, host: &mut Host, now: Time) {
+        let Some(link) = host.link(self.number).filter(|_| self.began.is_some()) else { return };
+        let silent = now.since(link.last_heard());
+        if silent >= QUIET && now >= self.tell_next {
+            self.tell_next = now + SECOND;
+            log::info(&format!("{} has been silent for {:.0} s", self.remote.at, silent.as_secs_f64()));
+        }
+    }
+
     /// Ends the transfer, with this result unless it has one.
     fn end(&mut self, how: Result<(), Failure>, host: &mut Host) {
         self.ended.get_or_insert(how);
@@ -249,7 +265,9 @@ impl Transfer<'_> {
     }
 
     fn report(&self, now: Time) -> Result<(), Failure> {
-        let Sums { total, kept, files, .. } = self.data.sums();
+        let sums = self.data.sums();
+        let nothing = sums.nothing_to_do();
+        let Sums { total, kept, files, .. } = sums;
         let (sent, took) = (total.saturating_sub(kept), now.since(self.began.unwrap_or(now)));
         let rate = rate(sent, took);
         if self.json {
@@ -273,7 +291,8 @@ impl Transfer<'_> {
             took.as_secs_f64(),
             rate.bits_per_sec() as f64 / 1e6,
             Bytes::new(kept),
-        ))
+        ))?;
+        nothing.map_or(Ok(()), print)
     }
 }
 
@@ -305,9 +324,20 @@ impl Application for Transfer<'_> {
         }
         let silent = host.link(self.number).is_some_and(|link| self.remote.is_silent(link, now));
         if silent {
-            self.end(Err(self.remote.lost(self.began.is_some())), host);
+            let lost = match self.began {
+                Some(_) if !matches!(self.data, Data::Input { .. }) => {
+                    let message = format!(
+                        "{} has been silent for too long; the same command resumes the transfer",
+                        self.remote.at
+                    );
+                    Failure::failed_with(message, same_command())
+                }
+                began => self.remote.lost(began.is_some()),
+            };
+            self.end(Err(lost), host);
             return;
         }
+        self.tell_silence(host, now);
         self.look_for_reports(host, now);
     }
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {

@@ -39,6 +39,23 @@ impl Folder {
         *guard(&self.quota) = quota;
     }
 
+    /// Opens a file of this name and length that is there already, to be read. `None` if there is no file of this name.
+    ///
+    /// # Errors
+    /// The name is not allowed, or what has it is no file of this length.
+    pub(crate) fn there(&self, name: &str, bytes: u64) -> io::Result<Option<File>> {
+        check_name(name).map_err(io::Error::other)?;
+        if rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
+            return Ok(None);
+        }
+        let taken = || io::Error::other(format!("{name:?} is there already, and nothing is overwritten"));
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty()).map_err(|_| taken())?;
+        let file = File::from(file);
+        let about = file.metadata()?;
+        if about.is_file() && about.len() == bytes { Ok(Some(file)) } else { Err(taken()) }
+    }
+
     /// Opens or makes the partial file of this name, locks it against other sessions, and reserves room for `bytes` bytes.
     ///
     /// # Errors

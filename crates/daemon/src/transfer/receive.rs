@@ -37,6 +37,8 @@ struct Incoming {
     /// Signals that a digest was received, or that the session has ended.
     told: Condvar,
     stored: AtomicBool,
+    /// Whether the file is there under its name already, with its length: then its content must be the same.
+    is_there: bool,
 }
 
 /// The files of a session.
@@ -79,11 +81,16 @@ impl Receiving {
                 {
                     return refused("a transfer from memory has at most 16 TiB, and no files");
                 }
-                let part = if memory { None } else { Some(folder.part(&name, bytes)?) };
-                let direct = part.as_ref().and_then(|_| folder.direct(&name));
+                let there = if memory { None } else { folder.there(&name, bytes)? };
+                let is_there = there.is_some();
+                let part = match there {
+                    None if !memory => Some(folder.part(&name, bytes)?),
+                    there => there,
+                };
+                let direct = part.as_ref().filter(|_| !is_there).and_then(|_| folder.direct(&name));
                 let ledger = Mutex::new(Ledger::new(bytes));
                 let (told, stored) = (Condvar::new(), AtomicBool::new(false));
-                self.files.push(Incoming { name, bytes, part, direct, ledger, told, stored });
+                self.files.push(Incoming { name, bytes, part, direct, ledger, told, stored, is_there });
                 Ok(false)
             }
             Message::Begin { streams } if (1..=self.carrier.streams).contains(&streams) => Ok(true),
@@ -132,7 +139,15 @@ impl Receiving {
         };
         let no_such = || io::Error::other("it names a block outside every file");
         let file = self.files.get(number as usize).ok_or_else(no_such)?;
-        guard(&file.ledger).told(block, digest).ok_or_else(no_such)?;
+        let mut ledger = guard(&file.ledger);
+        ledger.told(block, digest).ok_or_else(no_such)?;
+        if file.is_there && !ledger.has(block) {
+            return Err(io::Error::other(format!(
+                "{:?} is there already, and nothing is overwritten: its content is another",
+                file.name
+            )));
+        }
+        drop(ledger);
         file.told.notify_all();
         self.complete(number, folder)
     }
@@ -196,7 +211,8 @@ impl Receiving {
             return Ok(None);
         }
         let complete = |part| folder.complete(&file.name, part, file.bytes);
-        file.part.as_ref().map_or(Ok(()), complete).map_err(|error| {
+        let part = file.part.as_ref().filter(|_| !file.is_there);
+        part.map_or(Ok(()), complete).map_err(|error| {
             file.stored.store(false, Ordering::Release);
             let what = format!("{:?} cannot be renamed to its final name: {error}", file.name);
             io::Error::new(error.kind(), what)
@@ -235,7 +251,8 @@ impl Receiving {
         self.ended.store(true, Ordering::Release);
         for file in &self.files {
             file.told.notify_all();
-            if let Some(part) = file.part.as_ref().filter(|_| !file.stored.load(Ordering::Acquire)) {
+            let is_part = !file.is_there && !file.stored.load(Ordering::Acquire);
+            if let Some(part) = file.part.as_ref().filter(|_| is_part) {
                 folder.give_up(&file.name, part);
             }
         }

@@ -78,9 +78,29 @@ pub(crate) struct Sums {
     pub files: Vec<(String, u64, Digest)>,
 }
 
+impl Sums {
+    /// What is said of a transfer of which the receiver had everything already; `None` of any other.
+    pub(crate) fn nothing_to_do(&self) -> Option<&'static str> {
+        let has_all = self.kept == self.total && self.again == 0 && self.total > 0;
+        has_all.then_some("nothing was to do: the receiver has all of it already\n")
+    }
+}
+
 /// The failure of a transfer that the same command resumes.
 pub(crate) fn lost(error: &io::Error) -> Failure {
-    Failure::failed(format!("the transfer failed: {error}; the same command resumes it"))
+    let message = format!("the transfer failed: {error}; the same command resumes it");
+    Failure::failed_with(message, same_command())
+}
+
+/// The command of this process, as a shell takes it.
+pub(crate) fn same_command() -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=@+%".contains(letter);
+    let quoted = |word: String| match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let words = std::env::args_os().map(|word| quoted(word.to_string_lossy().into_owned()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl Sending {

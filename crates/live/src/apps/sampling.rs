@@ -4,7 +4,7 @@ use super::{Apps, Driven};
 use crate::tcp_info;
 use std::os::fd::AsFd;
 use weir_base::{Span, Time};
-use weir_engine::record_notice;
+use weir_engine::{record_limits, record_notice};
 use weir_linux::clock::thread_time;
 use weir_record::Recorder;
 
@@ -17,8 +17,14 @@ impl Apps<'_> {
             return;
         }
         let socket = self.flows[flow].sockets.sender.as_ref();
-        if let Some(Ok(sample)) = socket.map(|socket| tcp_info::sample(socket.as_fd(), flow as u32, now)) {
+        if let Some(Ok((sample, limits))) =
+            socket.map(|socket| tcp_info::sample(socket.as_fd(), flow as u32, now))
+        {
             self.relay.transport(&sample);
+            let many = self.run.groups[self.run.flows[flow].group].workload.has_random_arrivals();
+            if let Some(limits) = limits.filter(|_| !many) {
+                record_limits(&mut self.relay, flow, &limits, now);
+            }
         }
     }
 

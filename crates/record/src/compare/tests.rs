@@ -20,6 +20,7 @@ fn run(cell: &str, repeat: u32, [utilisation, delay, share]: [f64; 3]) -> RunSum
             controller: None,
             transport: "tcp".into(),
             flows: 1,
+            completes: false,
             metrics: Metrics::from_iter([number("goodput_share_percent", share)]),
         }],
         ..RunSummary::default()

@@ -35,6 +35,9 @@ impl Flows<'_> {
     }
 }
 
+/// What flows without a completion time did.
+const NEVER: &str = "did not complete";
+
 family! {
     COMPLETION_TIME {
         name: "completion_time_s",
@@ -43,8 +46,9 @@ family! {
         of: &[Level::Group, Level::Flow],
         definition: "Time from the application's request for the connection until the receiving application has read all data. Of a flow, even if it completed outside the window; of a group, the distribution over flows that completed in the window.",
         source: "RFC 7928, section 2.1 (flow completion time)",
+        absent: NEVER,
         columns: &[
-            Column::new(4, "completion", "completion p50").of(Statistic::P50),
+            Column::new(4, "completion", "completion p50").of(Statistic::P50).main(),
             Column::new(5, "completion-p99", "completion p99").of(Statistic::P99),
         ],
         plot: Some(Plot { place: 1, key: "completion", title: "Completion time of flows" }),
@@ -58,6 +62,7 @@ family! {
         of: &[Level::Group, Level::Flow],
         definition: "Time from a connection's first packet at the receiving host, sent or received there, to the last packet that reaches that host; the packets that open and close the connection are included. Only of flows that completed: of a flow, even outside the window; of a group, the distribution over flows that completed in the window.",
         source: "Ong 2020 (LBE thesis), section 3.4: time between first and last packet as received by the TCP receiver",
+        absent: NEVER,
         reduction: Reduction::Flows(|f| f.times(FlowView::transaction)),
     }
 
@@ -79,6 +84,7 @@ family! {
         definition: "Completion time over the shortest possible completion time: the distribution over flows that completed in the window. 1 is best. The shortest possible time is the base RTT, if the transport begins each flow with a handshake, plus the delay of the data's path (first byte), plus the time that the slowest link on that path needs for the bytes that the application read; where a schedule changes the path, its shortest delay and highest rate count. It contains no slow start, headers or ACKs. Undefined if no link on the path has a rate that is known beforehand.",
         source: "De Schepper et al. 2017 (Data Centre to the Home), section 4.5: actual over ideal completion time",
         domain: Domain::OneOrMore,
+        absent: NEVER,
         reduction: Reduction::Special(|f| {
             let Some((group, rate)) = f.described().and_then(|group| Some((group, group.route.rate?))) else {
                 return Value::Undefined;

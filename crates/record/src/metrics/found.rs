@@ -105,6 +105,11 @@ impl Metrics {
         self.put(Name::Known(place), value);
     }
 
+    /// Adds the value of a metric after all others.
+    pub(crate) fn add(&mut self, name: &'static str, value: Value) {
+        self.put_named(name, value);
+    }
+
     fn put(&mut self, name: Name, value: Value) {
         let short = match value {
             Value::Undefined => Short::Undefined,

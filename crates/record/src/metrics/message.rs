@@ -3,7 +3,7 @@
 
 use super::value::{Value, ratio};
 use super::view::MessageSums;
-use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction};
+use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction, Zeros};
 use crate::taken::Statistic;
 use crate::types::{MessageFate, MessageKind};
 
@@ -23,8 +23,9 @@ family! {
         of: OF,
         definition: "Time from the client's write of a request's first byte until it has read the last byte of the answer, of requests that were answered in the window. The connection is open already.",
         source: "RFC 7928, section 2.1 (flow completion time), for each request",
+        absent: "had no request answered",
         columns: &[
-            Column::new(6, "request", "request p50").of(Statistic::P50),
+            Column::new(6, "request", "request p50").of(Statistic::P50).main(),
             Column::new(7, "request-p99", "request p99").of(Statistic::P99),
         ],
         plot: Some(Plot { place: 2, key: "requests", title: "Request time" }),
@@ -52,6 +53,11 @@ family! {
         of: OF,
         definition: "Time from the application's sending of an echo request until it has read the answer, of requests that were answered within their timeout.",
         source: "RFC 2681 (round-trip delay), as the application sees it",
+        absent: "had no echo answered",
+        columns: &[
+            Column::new(12, "echo", "echo p50").of(Statistic::P50).main(),
+            Column::new(13, "echo-p99", "echo p99").of(Statistic::P99),
+        ],
         plot: Some(Plot { place: 5, key: "echoes", title: "Echo time" }),
         reduction: Reduction::Took(MessageKind::Echo),
     }
@@ -64,6 +70,7 @@ family! {
         definition: "Echo requests without an answer within their timeout, as a share of the requests whose outcome became known in the window.",
         source: "RFC 6673 (round-trip loss)",
         domain: Domain::Percent,
+        columns: &[Column::new(14, "echoes-lost", "echoes lost").zeros(Zeros::Hidden)],
         plot: Some(Plot { place: 6, key: "echoes-lost", title: "Echoes lost" }),
         reduction: Reduction::Share(MessageKind::Echo, MessageFate::Lost),
     }
@@ -75,6 +82,7 @@ family! {
         of: OF,
         definition: "Time from when a frame is due to leave until the receiving application has read its last packet. Late frames are included, lost ones are not.",
         source: "weir",
+        absent: "received no whole frame",
         plot: Some(Plot { place: 3, key: "frames", title: "Frame delay" }),
         reduction: Reduction::Took(MessageKind::Frame),
     }
@@ -87,7 +95,7 @@ family! {
         definition: "Frames whose packets were all read within the deadline, as a share of the frames whose outcome became known in the window: complete, or given up a second after the deadline.",
         source: "weir",
         domain: Domain::Percent,
-        columns: &[Column::new(8, "on-time", "frames on time")],
+        columns: &[Column::new(8, "on-time", "frames on time").main()],
         plot: Some(Plot { place: 4, key: "on-time", title: "Frames on time" }),
         reduction: Reduction::Share(MessageKind::Frame, MessageFate::Done),
     }
@@ -100,6 +108,7 @@ family! {
         definition: "Frames with a packet that had not been read a second after the deadline, or at the end of the run, as a share of the frames whose outcome became known in the window.",
         source: "weir",
         domain: Domain::Percent,
+        columns: &[Column::new(11, "frames-lost", "frames lost")],
         reduction: Reduction::Share(MessageKind::Frame, MessageFate::Lost),
     }
 }

@@ -21,6 +21,8 @@ mod domain;
 pub mod ensemble;
 pub mod flowshare;
 mod found;
+pub mod harm;
+pub mod limited;
 pub mod message;
 pub mod overlay;
 pub mod point;
@@ -55,11 +57,12 @@ use serde::{Deserialize, Serialize};
 use weir_base::Ecn;
 
 /// All families, in the order in which their metrics are shown.
-const FAMILIES: [&[Metric]; 13] = [
+const FAMILIES: [&[Metric]; 15] = [
     queue::FAMILY,
     aqm::FAMILY,
     rate::FAMILY,
     tcp::FAMILY,
+    limited::FAMILY,
     completion::FAMILY,
     message::FAMILY,
     connection::FAMILY,
@@ -69,6 +72,7 @@ const FAMILIES: [&[Metric]; 13] = [
     overlay::FAMILY,
     second::FAMILY,
     steadiness::FAMILY,
+    harm::FAMILY,
 ];
 
 /// All metrics, in the order in which they are shown.
@@ -115,6 +119,8 @@ pub struct Metric {
     pub bound: Option<Bound>,
     /// The values that it can have: any other is an error of weir itself.
     pub domain: Domain,
+    /// What a subject of a run did that has no value of it, for example `did not complete`; empty if there is nothing to say.
+    pub absent: &'static str,
     /// Its plot on a run's page, with a line for each group; `None` if it has none, or is one of the lines of another plot.
     pub plot: Option<Plot>,
     /// Its numbers on the index.
@@ -138,6 +144,7 @@ impl Metric {
         source: "",
         bound: None,
         domain: Domain::NotNegative,
+        absent: "",
         plot: None,
         columns: &[],
         states: &[],

@@ -41,7 +41,7 @@ family! {
         title: "Utilisation",
         unit: "%",
         of: LINK_AND_CLASS,
-        definition: "Bytes sent, link overhead included, over the bytes that the link could have sent: those that it sent, and those that it could have sent at its current rate while it was idle. Of a class, the bytes sent are those of the class. A packet in transmission at an end of the window counts for its part within.",
+        definition: "Bytes sent, link overhead included, over the bytes that the link could have sent: those that it sent, and those that it could have sent at its current rate while it was idle; a link whose queue shapes its flows to a lower rate could have sent no more than the shaper lets through. Of a class, the bytes sent are those of the class. A packet in transmission at an end of the window counts for its part within.",
         source: "RFC 5136, section 2.3 (IP-layer link utilisation)",
         bound: Some(Bound::Absolute(2.0)),
         domain: Domain::Percent,
@@ -184,7 +184,7 @@ family! {
         title: "Link capacity",
         unit: "Mbit/s",
         of: LINK,
-        definition: "Bytes that the link could have sent, link overhead included, over the length of the window: those that it sent, and those that it could have sent at its current rate while it was idle.",
+        definition: "Bytes that the link could have sent, link overhead included, over the length of the window: those that it sent, and those that it could have sent at its current rate while it was idle; a link whose queue shapes its flows to a lower rate could have sent no more than the shaper lets through.",
         source: "RFC 5136, section 2.3 (IP-layer link capacity)",
         reduction: Reduction::Packets(|p| match p.sum.capacity.get() {
             0 => Value::Undefined,

@@ -133,12 +133,12 @@ family! {
         title: "Goodput",
         unit: "Mbit/s",
         of: FLOWS,
-        definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before.",
+        definition: "Bytes that the receiving applications read, over the time from the start of the first flow (or the window's begin, if later) to the completion of the last (or the window's end, if earlier). For a flow that is stopped before it completes, its stop or the arrival of its last data counts, whichever is later. Undefined for flows that began before the window and ended so early in it that the path could not carry what they read in that time: the rest had left before. A curve shows when the data arrived: the bytes of data packets at the receiving hosts, less the share of headers and duplicates in all of the run. Data behind a gap is read later, in a burst, which read_rate_mbps shows.",
         source: "RFC 7928, section 2.5 (goodput); counted where applications read",
         domain: Domain::Carried,
         columns: &[Column::new(1, "goodput", "goodput").main()],
         reduction: Reduction::Flows(|f| Value::from(f.goodput())),
-        curve: Some(Reduction::Counts(|c| Value::from(mbps(c.sum.read_bytes, c.time)))),
+        curve: Some(Reduction::Counts(|c| Value::from(mbps(c.arrived_bytes(), c.time)))),
     }
 
     GOODPUT_CEILING {
@@ -173,6 +173,17 @@ family! {
         definition: "Bytes that the receiving applications read in the window.",
         source: "counted where applications read",
         reduction: Reduction::Flows(|f| Value::from(f.read().then(|| f.sum(|s| s.read_bytes)))),
+    }
+
+    READ_RATE {
+        name: "read_rate_mbps",
+        title: "Rate of reads",
+        unit: "Mbit/s",
+        of: &[Level::Run, Level::Group],
+        definition: "The same as goodput_mbps; a curve shows when the applications read the data. TCP hands data over in order: what lies behind a lost segment is read when the gap is filled, at any rate.",
+        source: "counted where applications read",
+        reduction: Reduction::Flows(|f| Value::from(f.goodput())),
+        curve: Some(Reduction::Counts(|c| Value::from(mbps(c.sum.read_bytes, c.time)))),
     }
 
     GOODPUT_SHARE {

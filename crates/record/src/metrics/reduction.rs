@@ -3,6 +3,7 @@
 //! give a summary's value, those of each point a curve, their histogram a distribution. The others are functions over
 //! the cells of the window, since they need the order of the cells or several subjects.
 
+use super::harm::Harm;
 use super::value::{Distribution, Value, percent};
 use super::view::FlowView;
 use super::{Level, Metric, View};
@@ -50,6 +51,8 @@ pub(crate) enum Reduction {
     Stations(fn(&View<'_>, &[&str]) -> Value),
     /// From two groups.
     Pair(fn(&Flows<'_>, &Flows<'_>) -> Value),
+    /// From another run, in which the group is alone: computed when all runs of the lab are known.
+    Alone(Harm),
 }
 
 impl Reduction {
@@ -117,6 +120,20 @@ pub(crate) struct Counts<'a> {
     pub(crate) sum: Cow<'a, FlowSample>,
     /// Length of the span.
     pub(crate) time: Span,
+    /// Bytes that their applications read, and IP bytes of their data packets that arrived, in all of the run.
+    pub(crate) in_all: (u64, u64),
+}
+
+impl Counts<'_> {
+    /// Bytes for applications that arrived in the span: the IP bytes of the data packets, less the share of headers and duplicates in
+    /// all of the run. What was read in the span, if no packets were counted.
+    pub(crate) fn arrived_bytes(&self) -> u64 {
+        let (read, arrived) = self.in_all;
+        match arrived {
+            0 => self.sum.read_bytes,
+            _ => (u128::from(self.sum.received_bytes) * u128::from(read) / u128::from(arrived)) as u64,
+        }
+    }
 }
 
 /// A link's queue in a window, or one class in it.
@@ -154,7 +171,8 @@ impl<'a> Flows<'a> {
         let mut each = self.each().map(|flow| &flow.sum);
         let mut sum = each.next().map_or_else(Cow::default, Cow::Borrowed);
         each.for_each(|other| sum.to_mut().merge(other));
-        Counts { sum, time: self.view.window.length() }
+        let in_all = (sum.read_bytes, sum.received_bytes);
+        Counts { sum, time: self.view.window.length(), in_all }
     }
 
     /// The values of which the metric is the distribution; empty if it is not one over flows or their messages.
@@ -207,7 +225,8 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         | Reduction::Delays
         | Reduction::Queue(_)
         | Reduction::State(_)
-        | Reduction::Pair(_) => None,
+        | Reduction::Pair(_)
+        | Reduction::Alone(_) => None,
     }
 }
 

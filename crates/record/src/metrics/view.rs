@@ -111,6 +111,8 @@ pub(super) struct FlowView {
     pub(super) cwnd: TimeMean,
     /// The transport's recorded states.
     pub(super) states: ToldStates,
+    /// What limited it; `None` if its transport does not tell.
+    pub(super) limited: Option<super::limited::Limited>,
     /// The transport's count of timeouts, and of spurious retransmissions.
     pub(super) timeouts: Total,
     pub(super) spurious: Total,
@@ -247,6 +249,7 @@ impl<'a> View<'a> {
         view.add_flows(records, &bounds);
         let states = States::new(records);
         view.add_told(records, &states);
+        view.add_limited(records);
         View { bounds, states, ..view }
     }
 

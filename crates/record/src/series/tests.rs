@@ -2,10 +2,13 @@
 
 use super::*;
 use crate::metrics::queue::{BACKLOG, DROPPED, LINK_CAPACITY, LINK_THROUGHPUT, QUEUE_DELAY};
-use crate::metrics::rate::GOODPUT;
+use crate::metrics::rate::{GOODPUT, READ_RATE};
 use crate::metrics::tcp::{CWND, RETRANSMISSIONS, RTT};
 use crate::testing::busy_records;
+use crate::types::Recorder;
 use crate::{FlowInfo, GroupInfo, LinkInfo};
+use weir_base::Time;
+use weir_fabric::FlowCounters;
 
 fn info() -> RunInfo {
     let flow = |group| FlowInfo { group, ..FlowInfo::default() };
@@ -64,7 +67,7 @@ fn a_point_has_the_records_of_its_period() {
     // Period 5: flow 1 reads 10 segments of 1448 bytes in 100 ms, flows 0 and 1 together 15.
     let flows = flow_series(&view, &records, &[1], ALL);
     assert_eq!(flows.get(&GOODPUT, Subject::Flow(1)).unwrap()[4], Some(1.1584));
-    assert_eq!(at(&GOODPUT, Subject::Group(0), 4), Some(1.7376));
+    assert_eq!(at(&READ_RATE, Subject::Group(0), 4), Some(1.7376));
     assert_eq!(at(&CWND, Subject::Group(0), 4), Some(2.5));
     assert_eq!(at(&BACKLOG, Subject::Link(1), 4), Some(6.0));
     // 5, 15 and 20 ms.
@@ -86,9 +89,9 @@ fn fewer_points_merge_periods_exactly() {
         assert_eq!(sum(&coarse, metric, of), sum(&fine, metric, of), "{}", metric.name);
     }
     // The last point holds periods 49 and 50: the rate is over 200 ms.
-    let flows = flow_series(&view, &records, &[0], 7);
-    let last = flows.get(&GOODPUT, Subject::Flow(0)).unwrap()[6].unwrap();
-    assert!((last - 99.0 * 1448.0 * 8.0 / 0.2e6).abs() < 1e-9);
+    let flows = flow_series(&view, &records, &[1], 7);
+    let last = flows.get(&GOODPUT, Subject::Flow(1)).unwrap()[6].unwrap();
+    assert!((last - 198.0 * 1448.0 * 8.0 / 0.2e6).abs() < 1e-9);
 }
 
 #[test]
@@ -109,4 +112,22 @@ fn a_run_without_records_has_no_points() {
     let set = series(&view, &records, 0);
     assert_eq!(set.count(), 0);
     assert!(asked().into_iter().all(|(metric, of)| set.get(&metric, of) == Some(vec![])));
+}
+
+#[test]
+fn goodput_over_time_is_what_arrived_and_not_what_was_read_in_a_burst() {
+    let (info, mut records) = (info(), Records::default());
+    // 1000 bytes arrive in each of ten periods; the application reads 900 of each from the fifth on, when a gap is filled.
+    for period in 1..=10u64 {
+        let at = Time::ZERO + Span::from_millis(100 * period);
+        records.link(&LinkSample { at, ..LinkSample::default() });
+        let read_bytes = [0, 0, 0, 0, 4500, 900, 900, 900, 900, 900][period as usize - 1];
+        let counters = FlowCounters { received_bytes: 1000, ..FlowCounters::default() };
+        records.flow(&FlowSample { at, counters, read_bytes, ..FlowSample::default() });
+    }
+    let view = View::after(info.warmup, &info, &records);
+    let set = series(&view, &records, ALL);
+    let of = |metric: &Metric| set.get(metric, Subject::Group(0)).unwrap();
+    assert!(of(&GOODPUT).iter().all(|rate| *rate == Some(0.072)), "{:?}", of(&GOODPUT));
+    assert_eq!((of(&READ_RATE)[0], of(&READ_RATE)[4]), (Some(0.0), Some(0.36)));
 }

@@ -10,6 +10,7 @@ pub mod packets;
 mod tests;
 
 use crate::info::RunInfo;
+use crate::metrics::limited;
 use crate::records::Records;
 use crate::series::Values;
 use crate::types::{Component, FlowEventKind, TransportSample};
@@ -116,7 +117,10 @@ impl Trajectory {
             }
         }
         let mut states: Vec<(Arc<str>, Samples)> = vec![];
-        for sample in records.states.iter().filter(|sample| sample.of == Component::Controller(flow)) {
+        let own = |sample: &&crate::StateSample<Arc<str>>| {
+            sample.of == Component::Controller(flow) && !limited::STATES.contains(&&*sample.name)
+        };
+        for sample in records.states.iter().filter(own) {
             let Some(after) = after(sample.at) else { continue };
             let state = match states.iter().position(|(name, _)| *name == sample.name) {
                 Some(state) => state,

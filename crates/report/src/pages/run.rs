@@ -26,6 +26,7 @@ impl Pages<'_> {
                 "retransmitted, %",
                 "retransmissions, segments",
                 "completion, s",
+                "limited by, shares of the time",
             ],
         )
         .sorted_by_click();
@@ -46,6 +47,7 @@ impl Pages<'_> {
                 Cell::number(group.number(&RETRANSMISSION_PERCENT)),
                 Cell::count(metrics.count(&RETRANSMISSIONS)),
                 Cell::number(group.number(&COMPLETION_TIME)),
+                Cell::text(&crate::limited::words(metrics)),
             ]);
         }
         table.render()
@@ -82,6 +84,7 @@ impl Pages<'_> {
                 "RTT mean, ms",
                 "retransmissions, segments",
                 "completion, s",
+                "limited by, shares of the time",
             ],
         )
         .sorted_by_click();
@@ -93,6 +96,7 @@ impl Pages<'_> {
                 Cell::number(flow.metrics.number(&RTT_MEAN)),
                 Cell::count(flow.metrics.count(&RETRANSMISSIONS)),
                 Cell::number(flow.metrics.number(&COMPLETION_TIME)),
+                Cell::text(&crate::limited::words(&flow.metrics)),
             ]);
         }
         table.render()

@@ -1,17 +1,28 @@
-//! The drawing of a figure, the same for both formats.
+//! The drawing of a figure, the same for both formats: title, content, legend and notes.
 
-use super::{Content, Curve, Figure, Mean, PlotError};
+mod axis;
+mod bars;
+mod heat;
+mod lines;
+mod plane;
+
+use super::{Content, Figure, PlotError};
+use crate::fit::wrapped;
 use crate::number::exact;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, RGBColor, register_font};
 
-/// Width and height of the drawing in pixels; a PNG has twice as many each way.
+/// Usual width and height of the drawing in pixels; a PNG of the usual size has twice as many each way.
 const SIZE: (u32, u32) = (900, 480);
 /// Height of a row of the legend.
-const ROW: i32 = 22;
+const ROW: f64 = 22.0;
+/// Height of a line of the text below the title and the legend.
+const LINE: f64 = 18.0;
 /// Approximate width of a letter in the legend.
 const LETTER: f64 = 7.4;
+/// Largest number of notes; the last line says how many others there are.
+const NOTES: usize = 6;
 /// The family of the text. The viewer of an SVG chooses the font; the layout has the widths of DejaVu Sans.
 const FAMILY: &str = "sans-serif";
 const INK: RGBColor = RGBColor(29, 33, 37);
@@ -31,21 +42,44 @@ const COLOURS: [RGBColor; 8] = [
 
 type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
+/// Lengths and texts at the size of the drawing: everything grows with it, so that a slide reads as a paper does.
+#[derive(Debug, Clone, Copy)]
+struct Pen {
+    scale: f64,
+}
+
+impl Pen {
+    /// A length in pixels of the usual size.
+    fn px(self, length: f64) -> i32 {
+        (self.scale * length).round() as i32
+    }
+
+    /// The width of a stroke.
+    fn stroke(self, width: f64) -> u32 {
+        self.px(width).max(1) as u32
+    }
+
+    fn text(self, size: f64, colour: RGBColor) -> TextStyle<'static> {
+        (FAMILY, self.px(size)).into_font().color(&colour)
+    }
+}
+
 /// The figure as SVG.
 pub(super) fn svg(figure: &Figure) -> Result<String, PlotError> {
     letters()?;
     let mut text = String::new();
-    draw(figure, 1, SVGBackend::with_string(&mut text, SIZE).into_drawing_area()).map_err(failed)?;
+    let size = figure.size.unwrap_or(SIZE);
+    draw(figure, pen(size), SVGBackend::with_string(&mut text, size).into_drawing_area()).map_err(failed)?;
     Ok(text)
 }
 
-/// The figure as PNG: pixels of 24 bits, twice as many each way.
+/// The figure as PNG: pixels of 24 bits, of the usual size twice as many each way.
 pub(super) fn png(figure: &Figure) -> Result<Vec<u8>, PlotError> {
     letters()?;
-    let (width, height) = (2 * SIZE.0, 2 * SIZE.1);
+    let (width, height) = figure.size.unwrap_or((2 * SIZE.0, 2 * SIZE.1));
     let mut pixels = vec![0; (3 * width * height) as usize];
     let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-    draw(figure, 2, area).map_err(failed)?;
+    draw(figure, pen((width, height)), area).map_err(failed)?;
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(png::ColorType::Rgb);
@@ -53,6 +87,13 @@ pub(super) fn png(figure: &Figure) -> Result<Vec<u8>, PlotError> {
     writer.write_image_data(&pixels).map_err(failed)?;
     writer.finish().map_err(failed)?;
     Ok(file)
+}
+
+/// The pen for a drawing of this size.
+fn pen((width, height): (u32, u32)) -> Pen {
+    let [across, up] =
+        [(width, SIZE.0), (height, SIZE.1)].map(|(own, usual)| f64::from(own) / f64::from(usual));
+    Pen { scale: across.min(up) }
 }
 
 fn failed(error: impl std::fmt::Display) -> PlotError {
@@ -64,37 +105,75 @@ fn letters() -> Result<(), PlotError> {
         .map_err(|_| PlotError::Drawing("the font cannot be read".into()))
 }
 
-/// Draws with everything `scale` times as large.
-fn draw<DB: DrawingBackend>(figure: &Figure, scale: i32, area: DrawingArea<DB, Shift>) -> Drawn<DB> {
+fn draw<DB: DrawingBackend>(figure: &Figure, pen: Pen, area: DrawingArea<DB, Shift>) -> Drawn<DB> {
     area.fill(&WHITE)?;
-    let names: Vec<&str> = match &figure.content {
-        Content::Lines(curves) => curves.iter().map(|curve| curve.name.as_str()).collect(),
+    let names: Vec<(&str, bool)> = match &figure.content {
+        Content::Lines { curves, .. } => {
+            curves.iter().map(|curve| (curve.name.as_str(), !curve.points.is_empty())).collect()
+        }
+        Content::Plane(clouds) => {
+            clouds.iter().map(|(name, points)| (name.as_str(), !points.is_empty())).collect()
+        }
         _ => vec![],
     };
     let (width, height) = area.dim_in_pixel();
-    let places = legend(&names, f64::from(width) / f64::from(scale) - 40.0);
+    let room = f64::from(width) / pen.scale - 40.0;
+    let texts: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    let places = legend(&texts, room);
     let rows = places.last().map_or(0, |(_, row)| row + 1);
-    let (above, below) = area.split_vertically(height as i32 - scale * (ROW * rows + 6));
-    let text = |size: i32, colour: RGBColor| (FAMILY, scale * size).into_font().color(&colour);
-    let above = above.titled(&figure.title, text(17, INK))?;
-    match &figure.content {
-        Content::Lines(curves) => lines(figure, curves, scale, &above)?,
-        Content::Bars(bars) => bars_along(figure, bars, scale, &above)?,
-        Content::Heat { rows, columns, values } => heat(figure, rows, columns, values, scale, &above)?,
+    let notes = notes(figure, room);
+    let foot = ROW * f64::from(rows) + LINE * notes.len() as f64 + 6.0;
+    let (above, below) = area.split_vertically(height as i32 - pen.px(foot));
+    let mut above = above.titled(&figure.title, pen.text(17.0, INK))?;
+    for line in lines_of(&figure.about, room) {
+        above = above.titled(&line, pen.text(12.0, QUIET))?;
     }
-    for ((place, (name, (x, row))), colour) in names.iter().zip(&places).enumerate().zip(0..) {
-        let (x, y) = (scale * (20 + *x as i32), scale * (ROW * row + 8));
-        let colour = COLOURS[colour % COLOURS.len()];
-        let key = [(x, y), (x + scale * 18, y)];
-        below.draw(&PathElement::new(key, colour.stroke_width(dash(place) * scale as u32)))?;
-        below.draw(&Text::new((*name).to_owned(), (x + scale * 24, y - scale * 7), text(13, INK)))?;
+    match &figure.content {
+        Content::Lines { curves, ticks } => lines::draw(figure, curves, ticks, pen, &above)?,
+        Content::Bars(bars) => bars::draw(figure, bars, pen, &above)?,
+        Content::Heat { rows, columns, values, value } => {
+            heat::draw(figure, &heat::Map { rows, columns, values, value }, pen, &above)?;
+        }
+        Content::Plane(clouds) => plane::draw(figure, clouds, pen, &above)?,
+    }
+    for (place, ((name, is_there), (x, row))) in names.iter().zip(&places).enumerate() {
+        let (x, y) = (20.0 + x, ROW * f64::from(*row) + 8.0);
+        let colour = COLOURS[place % COLOURS.len()];
+        let key = [(pen.px(x), pen.px(y)), (pen.px(x + 18.0), pen.px(y))];
+        let ink = if *is_there { INK } else { QUIET };
+        below.draw(&PathElement::new(key, colour.stroke_width(pen.stroke(weight(place)))))?;
+        below.draw(&Text::new(
+            (*name).to_owned(),
+            (pen.px(x + 24.0), pen.px(y - 7.0)),
+            pen.text(13.0, ink),
+        ))?;
+    }
+    for (line, note) in (0i32..).zip(&notes) {
+        let y = ROW * f64::from(rows) + LINE * f64::from(line);
+        below.draw(&Text::new(note.clone(), (pen.px(20.0), pen.px(y)), pen.text(12.0, QUIET)))?;
     }
     area.present()
 }
 
 /// The width of a line: lines that repeat a colour are thicker.
-fn dash(place: usize) -> u32 {
-    if place < COLOURS.len() { 2 } else { 4 }
+fn weight(place: usize) -> f64 {
+    if place < COLOURS.len() { 2.0 } else { 4.0 }
+}
+
+/// A text in lines that fit into a width; none if it is empty.
+fn lines_of(text: &str, room: f64) -> Vec<String> {
+    let lines = wrapped(text, (room / (0.92 * LETTER)) as usize);
+    lines.lines().filter(|line| !line.is_empty()).map(String::from).collect()
+}
+
+/// The notes below the legend, in lines.
+fn notes(figure: &Figure, room: f64) -> Vec<String> {
+    let shown = if figure.notes.len() > NOTES { NOTES - 1 } else { figure.notes.len() };
+    let mut lines: Vec<String> = figure.notes[..shown].iter().flat_map(|note| lines_of(note, room)).collect();
+    if shown < figure.notes.len() {
+        lines.push(format!("and {} more such cells", figure.notes.len() - shown));
+    }
+    lines
 }
 
 /// For each name of the legend, its horizontal position and its row.
@@ -137,155 +216,4 @@ fn ends(values: impl Iterator<Item = f64>, from_zero: bool) -> (f64, f64) {
         low = low.min(0.0);
     }
     if high > low { (low, high) } else { (low, low + low.abs().max(1.0)) }
-}
-
-fn lines<DB: DrawingBackend>(
-    figure: &Figure,
-    curves: &[Curve],
-    scale: i32,
-    area: &DrawingArea<DB, Shift>,
-) -> Drawn<DB> {
-    // A logarithmic axis is a linear axis of the logarithms, whose labels are the values.
-    let place = |x: f64| if figure.log { x.log10() } else { x };
-    let xs = || curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| place(*x));
-    let tops = curves.iter().flat_map(|curve| {
-        let half = |i: usize| curve.intervals.get(i).copied().flatten().unwrap_or(0.0);
-        curve.points.iter().enumerate().map(move |(i, (_, y))| y + half(i))
-    });
-    let (x, (low, high)) = (ends(xs(), false), ends(tops, true));
-    let text = |size: i32, colour: RGBColor| (FAMILY, scale * size).into_font().color(&colour);
-    let mut chart = ChartBuilder::on(area)
-        .margin(scale * 12)
-        .x_label_area_size(scale * 42)
-        .y_label_area_size(scale * 62)
-        .build_cartesian_2d(x.0..x.1, low..high + 0.04 * (high - low))?;
-    let written = |x: &f64| if figure.log { exact(10f64.powf(*x)) } else { tick(*x) };
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID.stroke_width(scale as u32))
-        .axis_style(QUIET.stroke_width(scale as u32))
-        .label_style(text(12, QUIET))
-        .axis_desc_style(text(13, INK))
-        .x_desc(&figure.x)
-        .y_desc(&figure.y)
-        .x_label_formatter(&written)
-        .y_label_formatter(&|y| tick(*y))
-        .draw()?;
-    for (number, curve) in curves.iter().enumerate() {
-        let style = COLOURS[number % COLOURS.len()].stroke_width(dash(number) * scale as u32);
-        for stretch in curve.points.split(|(x, y)| !place(*x).is_finite() || !y.is_finite()) {
-            let points = stretch.iter().map(|(x, y)| (place(*x), *y));
-            chart.draw_series(LineSeries::new(points, style))?;
-        }
-        let means = curve.points.iter().zip(&curve.intervals);
-        for ((x, y), half) in means {
-            let at = (place(*x), *y);
-            chart.draw_series([Circle::new(at, 4 * scale, style.filled())])?;
-            if let Some(half) = half {
-                let ends = [(at.0, (y - half).max(low)), (at.0, y + half)];
-                chart.draw_series([PathElement::new(ends, style)])?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn bars_along<DB: DrawingBackend>(
-    figure: &Figure,
-    bars: &[(String, Mean)],
-    scale: i32,
-    area: &DrawingArea<DB, Shift>,
-) -> Drawn<DB> {
-    let longest = bars.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let room = (LETTER * longest as f64).clamp(40.0, 380.0) as i32 + 16;
-    let (low, high) = ends(bars.iter().map(|(_, bar)| bar.mean + bar.half.unwrap_or(0.0)), true);
-    let text = |size: i32, colour: RGBColor| (FAMILY, scale * size).into_font().color(&colour);
-    let count = bars.len() as f64;
-    let mut chart = ChartBuilder::on(area)
-        .margin(scale * 12)
-        .x_label_area_size(scale * 42)
-        .y_label_area_size(scale * room)
-        .build_cartesian_2d(low..high * 1.12, count - 0.5..-0.5)?;
-    let name = |y: &f64| match bars.get(y.round().max(0.0) as usize) {
-        Some((name, _)) if (y - y.round()).abs() < 1e-6 => name.clone(),
-        _ => String::new(),
-    };
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID.stroke_width(scale as u32))
-        .axis_style(QUIET.stroke_width(scale as u32))
-        .label_style(text(12, INK))
-        .axis_desc_style(text(13, INK))
-        .x_desc(&figure.x)
-        .x_label_formatter(&|x| tick(*x))
-        .y_labels(2 * bars.len())
-        .y_label_formatter(&name)
-        .draw()?;
-    for (place, (_, Mean { mean, half })) in bars.iter().enumerate() {
-        let (at, colour) = (place as f64, COLOURS[place % COLOURS.len()]);
-        chart.draw_series([Rectangle::new([(0.0, at - 0.32), (*mean, at + 0.32)], colour.filled())])?;
-        if let Some(half) = half {
-            let line = [((mean - half).max(low), at), (mean + half, at)];
-            chart.draw_series([PathElement::new(line, INK.stroke_width(2 * scale as u32))])?;
-        }
-        let said = half.map_or(exact(*mean), |half| format!("{} ± {}", exact(*mean), exact(half)));
-        let end = mean + half.unwrap_or(0.0) + 0.01 * (high - low);
-        let label = EmptyElement::at((end, at)) + Text::new(said, (0, -7 * scale), text(12, QUIET));
-        chart.draw_series([label])?;
-    }
-    Ok(())
-}
-
-fn heat<DB: DrawingBackend>(
-    figure: &Figure,
-    rows: &[String],
-    columns: &[String],
-    values: &[Vec<Option<f64>>],
-    scale: i32,
-    area: &DrawingArea<DB, Shift>,
-) -> Drawn<DB> {
-    let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let room = (LETTER * longest as f64).clamp(40.0, 380.0) as i32 + 36;
-    let (low, high) = ends(values.iter().flatten().flatten().copied(), true);
-    let text = |size: i32, colour: RGBColor| (FAMILY, scale * size).into_font().color(&colour);
-    let mut chart = ChartBuilder::on(area)
-        .margin(scale * 12)
-        .x_label_area_size(scale * 42)
-        .y_label_area_size(scale * room)
-        .build_cartesian_2d(-0.5..columns.len() as f64 - 0.5, rows.len() as f64 - 0.5..-0.5)?;
-    let name = |names: &[String], at: f64| match names.get(at.round().max(0.0) as usize) {
-        Some(name) if (at - at.round()).abs() < 1e-6 => name.clone(),
-        _ => String::new(),
-    };
-    chart
-        .configure_mesh()
-        .disable_mesh()
-        .axis_style(QUIET.stroke_width(scale as u32))
-        .label_style(text(12, INK))
-        .axis_desc_style(text(13, INK))
-        .x_desc(&figure.x)
-        .y_desc(&figure.y)
-        .x_labels(2 * columns.len())
-        .y_labels(2 * rows.len())
-        .x_label_formatter(&|x| name(columns, *x))
-        .y_label_formatter(&|y| name(rows, *y))
-        .draw()?;
-    for (row, values) in values.iter().enumerate() {
-        for (column, value) in values.iter().enumerate() {
-            let (x, y) = (column as f64, row as f64);
-            let part = value.map_or(0.0, |value| (value - low) / (high - low));
-            let mixed = |from: u8, to: u8| (f64::from(from) + (f64::from(to) - f64::from(from)) * part) as u8;
-            let colour = RGBColor(mixed(240, 23), mixed(244, 87), mixed(248, 143));
-            let square = [(x - 0.49, y - 0.48), (x + 0.49, y + 0.48)];
-            chart.draw_series([Rectangle::new(square, colour.filled())])?;
-            let said = value.map_or("–".into(), exact);
-            let left = -(LETTER * said.chars().count() as f64 / 2.0) as i32 * scale;
-            let style = text(12, if part > 0.5 { WHITE } else { INK });
-            chart.draw_series([EmptyElement::at((x, y)) + Text::new(said, (left, -6 * scale), style)])?;
-        }
-    }
-    Ok(())
 }

@@ -1,8 +1,8 @@
 //! The clauses of a sentence about links. Each number names its link, and its class if L4S packets are separate.
 
-use super::{EVEN, actors, at_engine, capital, spelled};
-use crate::lab::{Group, Lab, Link, Run};
-use crate::number::{rough, rough_with};
+use super::{EVEN, actors, spelled};
+use crate::lab::{Group, Link, Run};
+use crate::number::rough_with;
 use weir_record::Metrics;
 use weir_record::metrics::queue::{QUEUE_DELAY, UTILISATION};
 use weir_record::metrics::rate::GOODPUT;
@@ -12,7 +12,7 @@ const HELD: f64 = 0.25;
 /// A link with a utilisation below this, in percent, was not full; the sentence says so.
 const FULL_PERCENT: f64 = 90.0;
 /// Largest number of links in a sentence; if more carry data, it is about the one with the longest queue.
-const TOLD: usize = 3;
+pub(super) const TOLD: usize = 3;
 
 /// The clauses about the queues of a run.
 pub(super) fn queue_clauses(run: &Run) -> Vec<String> {
@@ -20,7 +20,7 @@ pub(super) fn queue_clauses(run: &Run) -> Vec<String> {
 }
 
 /// The links of a run that its sentence is about.
-fn told(run: &Run) -> Vec<Link<'_>> {
+pub(super) fn told(run: &Run) -> Vec<Link<'_>> {
     let links = run.data_links();
     if links.len() <= TOLD {
         return links;
@@ -126,126 +126,9 @@ fn shares_clause(groups: &[Group<'_>], link: Option<&str>) -> Option<String> {
 pub(super) fn unused(run: &Run) -> Vec<String> {
     let unused = |link: Link<'_>| {
         let used = link.number(&UTILISATION).filter(|used| *used < FULL_PERCENT)?;
-        Some(format!("{} of link {} stayed unused", rough_with(100.0 - used, "%"), link.name()))
+        let ended = link.plan.ended_s.map(|end| format!(" (its traffic ended at {})", rough_with(end, "s")));
+        let ended = ended.unwrap_or_default();
+        Some(format!("{} of link {} stayed unused{ended}", rough_with(100.0 - used, "%"), link.name()))
     };
     told(run).into_iter().filter_map(unused).collect()
-}
-
-/// The repeats of a cell on one engine that are not invalid.
-struct Cell<'a> {
-    runs: Vec<&'a Run>,
-}
-
-impl<'a> Cell<'a> {
-    /// The cells of a lab in the order of its tree, without invalid runs; if all runs of the lab are invalid, with all of them.
-    fn of(lab: &'a Lab) -> Vec<Cell<'a>> {
-        let any_sound = lab.runs.iter().any(Run::is_sound);
-        let mut cells: Vec<Cell<'a>> = Vec::new();
-        for run in lab.runs.iter().filter(|run| run.is_sound() || !any_sound) {
-            let same =
-                |cell: &Cell<'_>| cell.runs[0].params == run.params && cell.runs[0].engine() == run.engine();
-            // The repeats of a cell are together, those of both engines mixed.
-            match cells.iter_mut().rev().take(2).find(|cell| same(cell)) {
-                Some(cell) => cell.runs.push(run),
-                None => cells.push(Cell { runs: vec![run] }),
-            }
-        }
-        cells
-    }
-
-    /// The mean of a value of the link with this name, over the repeats.
-    fn mean(&self, link: &str, of: impl Fn(Link<'_>) -> Option<f64>) -> Option<f64> {
-        let links = self.runs.iter().flat_map(|run| run.data_links()).filter(|other| other.name() == link);
-        let values: Vec<f64> = links.filter_map(of).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    }
-}
-
-/// The sentence of a lab of several cells: the lowest and the highest values at each link that carries data.
-pub(super) fn span(lab: &Lab) -> String {
-    let cells = Cell::of(lab);
-    let ran = |engine: &&str| cells.iter().any(|cell| cell.runs[0].engine() == *engine);
-    let engines: Vec<String> = lab.engines().into_iter().filter(ran).map(at_engine).collect();
-    // A cell that ran on both engines is one cell of the tree.
-    let mut choices: Vec<&[String]> = cells.iter().map(|cell| cell.runs[0].params.as_slice()).collect();
-    choices.sort_unstable();
-    choices.dedup();
-    let (count, most) = (choices.len(), cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0));
-    let repeats = if most > 1 { format!(" of {most} repeats") } else { String::new() };
-    let cells_word = if count == 1 { "cell" } else { "cells" };
-    let over = format!("over {count} {cells_word}{repeats} {},", engines.join(" and "));
-    let mut names: Vec<&str> = Vec::new();
-    for link in cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| told(run)) {
-        if !names.contains(&link.name()) {
-            names.push(link.name());
-        }
-    }
-    names.truncate(TOLD);
-    let mut clauses: Vec<String> = Vec::new();
-    for name in names {
-        clauses.extend(span_of_link(lab, &cells, name));
-    }
-    match clauses.as_slice() {
-        [] => capital(&format!("{over} no queue was measured.")),
-        [only] => capital(&format!("{over} {only}.")),
-        [rest @ .., last] => capital(&format!("{over} {}, and {last}.", rest.join(", "))),
-    }
-}
-
-fn span_of_link(lab: &Lab, cells: &[Cell<'_>], name: &str) -> Vec<String> {
-    let mut clauses = Vec::new();
-    let classes = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.data_links());
-    let apart = classes.filter(|link| link.name() == name).any(|link| link.l4s_and_classic().is_some());
-    let mut told = |what: &str, of: &dyn Fn(Link<'_>) -> Option<f64>| {
-        if let Some(((low, at_low), (high, at_high))) = range(cells, |cell| cell.mean(name, of)) {
-            let at = |value: f64, cell: &Cell<'_>| format!("{}{}", rough_with(value, "ms"), place(lab, cell));
-            clauses.push(match rough(low) == rough(high) {
-                true => format!("{what} at link {name} averaged {}", rough_with(low, "ms")),
-                false => {
-                    format!(
-                        "{what} at link {name} averaged between {} and {}",
-                        at(low, at_low),
-                        at(high, at_high)
-                    )
-                }
-            });
-        }
-    };
-    if apart {
-        told("the queue delay of L4S packets", &|link| link.l4s_and_classic()?.0.number(&QUEUE_DELAY));
-        told("that of classic packets", &|link| link.l4s_and_classic()?.1.number(&QUEUE_DELAY));
-    } else {
-        told("the queue delay", &|link| link.number(&QUEUE_DELAY));
-    }
-    let used = range(cells, |cell| cell.mean(name, |link| link.number(&UTILISATION)));
-    clauses.extend(used.map(|(low, high)| format!("link {name} was {} utilised", spread(low.0, high.0))));
-    clauses
-}
-
-/// Two shares in percent, or one if both have the same text.
-fn spread(low: f64, high: f64) -> String {
-    match (rough(low), rough_with(high, "%")) {
-        (low, written) if low == rough(high) => written,
-        (low, written) => format!("{low}–{written}"),
-    }
-}
-
-/// The choices of a cell in brackets, if the tree has one or two levels; otherwise empty.
-fn place(lab: &Lab, cell: &Cell<'_>) -> String {
-    let chosen: Vec<String> = cell.runs[0].params.iter().map(|value| spelled(value)).collect();
-    if (1..=2).contains(&lab.levels.len()) { format!(" ({})", chosen.join(", ")) } else { String::new() }
-}
-
-/// A value, and the cell that has it.
-type Found<'c, 'a> = (f64, &'c Cell<'a>);
-
-/// The cells with the least and with the greatest value; `None` if no cell has a value.
-fn range<'c, 'a>(
-    cells: &'c [Cell<'a>],
-    value: impl Fn(&Cell<'a>) -> Option<f64>,
-) -> Option<(Found<'c, 'a>, Found<'c, 'a>)> {
-    let values: Vec<(f64, &Cell<'a>)> = cells.iter().filter_map(|cell| Some((value(cell)?, cell))).collect();
-    let low = values.iter().copied().reduce(|a, b| if b.0 < a.0 { b } else { a })?;
-    let high = values.iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
-    Some((low, high))
 }

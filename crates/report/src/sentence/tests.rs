@@ -5,6 +5,8 @@ use crate::lab::LinkPlan;
 use std::sync::Arc;
 use weir_base::Ecn;
 use weir_record::compare::{Bound, Estimate};
+use weir_record::metrics::completion::COMPLETION_TIME;
+use weir_record::metrics::message::FRAMES_ON_TIME;
 use weir_record::metrics::queue::{LINK_CAPACITY, UTILISATION};
 use weir_record::metrics::rate::{GOODPUT, READ};
 use weir_record::{ClassSummary, Distribution, Metric, Metrics, QueueSummary, RunSummary, Value};
@@ -20,6 +22,7 @@ fn group(name: &str, controller: &str, share: f64) -> GroupSummary {
         controller: (!controller.is_empty()).then(|| controller.into()),
         transport: "tcp".into(),
         flows: 1,
+        completes: false,
         metrics: metrics(
             [(GOODPUT, share / 10.0), (READ, share * 1e5)].map(|(metric, n)| (metric, Value::Number(n))),
         ),
@@ -56,7 +59,7 @@ fn cell(queue: &str, mean: f64, params: &[&str]) -> Run {
         summary: Arc::new(summary),
         params: params.iter().map(|value| value.to_string()).collect(),
         bottleneck: Some(0),
-        planned: vec![LinkPlan { target_ms, rate_mbps: Some(10.0) }; 4],
+        planned: vec![LinkPlan { target_ms, rate_mbps: Some(10.0), ..LinkPlan::default() }; 4],
         ..Run::default()
     }
 }
@@ -181,9 +184,49 @@ fn a_lab_names_its_extremes_and_counts_its_invalid_runs() {
     summary(&mut lab.runs[2]).invalid = vec!["stalls".into()];
     assert_eq!(
         plain(super::lab(&lab)),
-        "One of 3 runs is invalid, and marked so. Over 2 cells in the simulator, the queue delay at link down averaged \
-         between 15 ms (PIE) and 48 ms (tail drop), and link down was 99 % utilised."
+        "One of 3 runs is invalid, and marked so. Shares of link down: CUBIC 62 %, NewReno 34 %; queue delay at link down: \
+         15 ms with PIE, 48 ms with tail drop, 99 % used (2 cells, in the simulator)."
     );
+}
+
+/// A cell whose group `a` sends frames, of which this share is on time.
+fn call(queue: &str, on_time: Option<f64>) -> Run {
+    let mut run = cell(queue, 15.0, &[queue]);
+    let group = &mut summary(&mut run).groups[0];
+    group.metrics = metrics(on_time.map(|share| (FRAMES_ON_TIME, Value::Number(share))));
+    run
+}
+
+#[test]
+fn a_headline_answers_what_the_groups_are_for() {
+    let mut lab = Lab { levels: vec!["queue".into()], ..Lab::default() };
+    lab.runs = vec![call("pie", Some(97.0)), call("tail-drop", Some(61.0))];
+    let text = plain(super::lab(&lab));
+    assert!(text.starts_with("Frames of a on time: 97 % with PIE, 61 % with tail drop; "), "{text}");
+    // Of many cells the least and the greatest are told, and how many have no value.
+    let more = ["red", "codel", "fq-codel"].map(|queue| call(queue, (queue == "red").then_some(99.0)));
+    lab.runs.extend(more);
+    let text = plain(super::lab(&lab));
+    let start = "Frames of a on time: from 61 % (tail drop) to 99 % (RED), and 2 of 5 cells: no value; ";
+    assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn transfers_that_do_not_complete_are_in_the_headline() {
+    let mut lab = Lab { levels: vec!["rate".into()], ..Lab::default() };
+    lab.runs = [("1 Mbit/s", None), ("9 Mbit/s", Some(2.0))]
+        .map(|(rate, took)| {
+            let mut run = cell("pie", 15.0, &[rate]);
+            let summary = summary(&mut run);
+            summary.groups[0].completes = true;
+            summary.groups[0].metrics =
+                metrics(took.map(|seconds: f64| (COMPLETION_TIME, Value::Number(seconds))));
+            run
+        })
+        .into();
+    let text = plain(super::lab(&lab));
+    let start = "Completion time of a: did not complete within 8 s with 1 Mbit/s, 2 s with 9 Mbit/s; ";
+    assert!(text.starts_with(start), "{text}");
 }
 
 #[test]

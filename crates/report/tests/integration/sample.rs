@@ -119,6 +119,7 @@ fn one(engine: &str, params: &[String], (rate, queue, pair): Cell<'_>, repeat: u
         controller: Some(controller.into()),
         transport: "tcp".into(),
         flows: 2,
+        completes: false,
         metrics: metrics([
             number(GOODPUT, rate * share / 100.0),
             // Of 25 s.
@@ -174,7 +175,7 @@ fn one(engine: &str, params: &[String], (rate, queue, pair): Cell<'_>, repeat: u
         flows: flows.collect(),
         ..RunSummary::default()
     };
-    let plan = LinkPlan { target_ms: None, rate_mbps: Some(rate) };
+    let plan = LinkPlan { rate_mbps: Some(rate), ..LinkPlan::default() };
     Run {
         id: format!("{}-{repeat}", params.join("-").replace([' ', '/'], "")),
         summary: Arc::new(summary),

@@ -142,6 +142,51 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
+/// A run of a call and of seven bulk groups.
+fn many_groups() -> Summary {
+    let mut summary = quickstart();
+    for run in &mut summary.runs {
+        let bulk = run.groups[0].clone();
+        let named = |name: &str| weir_record::GroupSummary { name: name.into(), ..bulk.clone() };
+        run.groups = (1..=7).map(|number| named(&format!("bulk-{number}"))).collect();
+        let on_time = [("frames_on_time_percent", weir_record::Value::Number(97.0))];
+        let call = weir_record::GroupSummary { metrics: on_time.into_iter().collect(), ..named("call") };
+        run.groups.insert(0, call);
+    }
+    summary
+}
+
+#[test]
+fn every_group_keeps_the_number_by_which_it_is_judged_at_any_width() {
+    for width in [40, 60, 80, 200] {
+        let table = weir_report::table(&many_groups(), width);
+        let has = |name: &str| table.split_whitespace().any(|word| word == name);
+        assert!(has("call") && table.contains("on time"), "{width}:\n{table}");
+        assert!((1..=7).all(|number| has(&format!("bulk-{number}"))), "{width}:\n{table}");
+        assert!(longest(&table) <= width, "{width}:\n{table}");
+        // What has no room is named.
+        let left_out = table.replace('\n', " ").contains("left out for want of room: used, delay, drop");
+        assert_eq!(left_out, width < 200, "{width}:\n{table}");
+    }
+}
+
+#[test]
+fn columns_are_chosen_by_heading_or_metric() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let chosen = |wanted: &[&str]| {
+        let columns = weir_report::Columns::read(&names(wanted)).unwrap();
+        weir_report::table_of(&many_groups(), columns.as_ref(), 200)
+    };
+    let table = chosen(&["on-time", "queue_delay_ms:p99"]);
+    assert!(table.contains("on time") && table.contains("queue delay p99"), "{table}");
+    assert!(!table.contains("goodput") && !table.contains("left out"), "{table}");
+    let all = weir_report::Columns::read(&names(&["all"])).unwrap();
+    let narrow = weir_report::table_of(&many_groups(), all.as_ref(), 60);
+    assert!(narrow.contains("retrans") && longest(&narrow) <= 60, "{narrow}");
+    let why = weir_report::Columns::read(&names(&["speed"])).unwrap_err();
+    assert!(why.contains("on-time") && why.contains("weir list metrics"), "{why}");
+}
+
 #[test]
 fn an_empty_lab_says_so() {
     assert_eq!(weir_report::table(&Summary::default(), 80), "no run is finished\n");

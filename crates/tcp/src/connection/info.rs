@@ -2,9 +2,9 @@
 
 use super::Connection;
 use std::ops::Deref;
-use weir_base::{Bytes, Span};
+use weir_base::{Bytes, Span, Time};
 use weir_control::{Controller, Phase};
-use weir_endpoint::Sample;
+use weir_endpoint::{Limits, Sample};
 
 /// The state of a connection (compare `struct tcp_info`).
 #[derive(Debug, Clone)]
@@ -48,6 +48,11 @@ impl Connection {
         self.sender.as_deref().map_or([0; 3], |sender| {
             [sender.counters.timeouts, sender.counters.recoveries, sender.counters.undos]
         })
+    }
+
+    /// For how long the sender was limited by what so far; `None` before the connection is open.
+    pub fn limits(&self, now: Time) -> Option<Limits> {
+        self.sender.as_deref().map(|sender| sender.limits(now))
     }
 
     /// The state to be recorded; `None` before the connection is open.

@@ -162,6 +162,8 @@ fn circuits_are_set_up_and_removed_and_leave_the_device_as_it_was() {
         dry.contains("tc class replace dev v0 parent 7765: classid 7765:1 htb rate 500000000bit"),
         "{dry}"
     );
+    let receiver = "# on the receiving host in 10.1.0.0/24, unless its values are larger:\nsysctl -w net.ipv4.tcp_rmem=\"4096 ";
+    assert!(dry.contains(receiver), "{dry}");
     assert_eq!(place.state(), before, "a dry run changes nothing");
 
     let one = place.json(&format!("up --to 10.1.0.0/24 --rate 500mbit {COMMON} --no-control --json"));

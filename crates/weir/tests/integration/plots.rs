@@ -1,6 +1,8 @@
 //! `weir plot` draws a result in both formats, and says what can be plotted if a request cannot be.
 
+use crate::browser;
 use crate::place::{Place, status, text};
+use crate::questions;
 
 const LAB: &str = "format = 1\nname = 'grid'\n[run]\nduration = '3 s'\nwarmup = '1 s'\nrepeats = 3\n\
     [dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\nqueue = 'pie'\n[traffic.bulk]\n[traffic.other]\n\
@@ -32,21 +34,51 @@ fn every_kind_of_plot_shows_what_the_result_holds() {
     // Two rates and three queues: six cells, each a line.
     let time = svg(&place, &["--metric", "goodput_mbps", "--of", "bulk", "--kind", "time"]);
     assert!(words(&time).contains(&"5 Mbit/s, codel".into()), "{:?}", words(&time));
-    let cdf = svg(&place, &["--metric", "queue_delay_ms", "--kind", "cdf", "--by", "queue", "--log"]);
-    for name in ["pie", "codel", "tail-drop", "queue delay, ms", "at or below, %"] {
+    let slow = ["--only", "rate=5 Mbit/s"];
+    let cdf =
+        [&["--metric", "queue_delay_ms", "--kind", "cdf", "--by", "queue", "--log"], &slow[..]].concat();
+    let cdf = svg(&place, &cdf);
+    let told = "rate 5 Mbit/s; the first of 3 repeats of each cell";
+    for name in ["pie", "codel", "tail-drop", "queue delay, ms", "at or below, %", told] {
         assert!(words(&cdf).contains(&name.into()), "{name}: {:?}", words(&cdf));
     }
-    let bars =
-        svg(&place, &["--metric", "utilisation_percent", "--of", "down", "--kind", "bars", "--by", "rate"]);
-    // The ground and two bars.
-    assert_eq!(bars.matches("<rect").count(), 3, "{bars}");
+    let bars = [
+        "--metric",
+        "utilisation_percent",
+        "--of",
+        "down",
+        "--kind",
+        "bars",
+        "--by",
+        "rate",
+        "--only",
+        "queue=pie",
+    ];
+    let bars = svg(&place, &bars);
+    // The ground and two bars, each with its three repeats.
+    assert_eq!((bars.matches("<rect").count(), bars.matches("<circle").count()), (3, 6), "{bars}");
     let lines = ["--metric", "rtt_ms", "--of", "bulk", "--kind", "lines", "--along", "rate", "--by", "queue"];
     let lines = svg(&place, &lines);
-    // Three lines over two rates.
-    assert_eq!(lines.matches("<circle").count(), 6);
+    // Three lines over two rates: a mean and three repeats at each. The axis has the labels of the lab.
+    assert_eq!(lines.matches("<circle").count(), 6 * 4);
+    assert!(
+        ["5", "10", "rate, Mbit/s"].iter().all(|tick| words(&lines).contains(&(*tick).into())),
+        "{:?}",
+        words(&lines)
+    );
     let heat = ["--metric", "rtt_ms", "--of", "bulk", "--kind", "heat", "--along", "rate", "--by", "queue"];
     let heat = svg(&place, &heat);
-    assert_eq!(heat.matches("<rect").count(), 1 + 6);
+    // The ground, six squares, and the 48 steps of the colour scale, which has the metric's name.
+    assert_eq!(heat.matches("<rect").count(), 1 + 6 + 48);
+    assert!(words(&heat).contains(&"round-trip time, ms".into()), "{:?}", words(&heat));
+    let plane = svg(
+        &place,
+        &["--kind", "delay-throughput", "--of", "bulk", "--by", "queue", "--only", "rate=10 Mbit/s"],
+    );
+    // Three runs and their median in each of three cells.
+    assert_eq!(plane.matches("<circle").count(), 3 * 4);
+    let few = "Fewer than 5 repeats have no ellipse: give the lab repeats = 5 or more.";
+    assert!(words(&plane).contains(&few.into()), "{:?}", words(&plane));
 
     let output = place
         .weir(&["plot", "out", "--metric", "rtt_ms", "--of", "bulk", "--kind", "time", "-o", "plot.png"]);
@@ -60,10 +92,24 @@ fn every_kind_of_plot_shows_what_the_result_holds() {
 #[test]
 fn impossible_plots_are_refused_with_the_possible_choices() {
     let place = result();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["--metric", "queue_delay", "--kind", "bars"], "queue_delay_ms"),
-        (&["--metric", "rtt_ms", "--of", "nobody", "--kind", "bars"], "--of bulk, other"),
-        (&["--metric", "rtt_ms", "--of", "down", "--kind", "bars"], "--of bulk, other"),
+        (
+            &["--metric", "rtt_ms", "--of", "nobody", "--kind", "bars", "--mean-over", "queue"],
+            "--of bulk, other",
+        ),
+        (
+            &["--metric", "rtt_ms", "--of", "down", "--kind", "bars", "--mean-over", "queue"],
+            "--of bulk, other",
+        ),
+        // A level that is neither an axis nor fixed: the plot would hide what it does.
+        (&["--metric", "utilisation_percent", "--kind", "bars", "--by", "queue"], "--mean-over rate"),
+        (&["--metric", "queue_delay_ms", "--kind", "cdf", "--by", "rate"], "--only queue='pie'"),
+        (
+            &["--metric", "queue_delay_ms", "--kind", "bars", "--by", "rate", "--mean-over", "rate"],
+            "another level",
+        ),
+        (&["--metric", "queue_delay_ms", "--kind", "bars", "--log"], "leave --log out"),
         (&["--metric", "jain_index", "--kind", "cdf"], "queue_delay_ms"),
         (
             &["--metric", "utilisation_percent", "--kind", "bars", "--by", "cc"],
@@ -86,6 +132,75 @@ fn impossible_plots_are_refused_with_the_possible_choices() {
     }
     let output = place.weir(&["plot", "out", "--metric", "rtt_ms", "--kind", "time", "-o", "plot.jpg"]);
     assert_eq!(status(&output), 2);
+}
+
+#[test]
+fn a_mean_over_a_level_is_named_and_keeps_its_interval() {
+    let place = result();
+    let bars = ["--metric", "queue_delay_ms", "--kind", "bars", "--by", "queue", "--mean-over", "rate"];
+    let svg = svg(&place, &[&bars[..], &["--title", "How long packets wait", "--size", "1600x900"]].concat());
+    let words = words(&svg);
+    assert!(
+        words[0] == "How long packets wait" && svg.contains("width=\"1600\" height=\"900\""),
+        "{words:?}"
+    );
+    let about = "mean over rate (5 Mbit/s, 10 Mbit/s); 3 repeats, with the 95 % interval of their mean";
+    assert!(words.contains(&about.into()), "{words:?}");
+    assert_eq!(words.iter().filter(|word| word.contains(" ± ")).count(), 3, "{words:?}");
+    for size in ["1600", "0x900", "1600x90000"] {
+        let output = place.weir(&[&["plot", "out", "-o", "plot.svg", "--size", size], &bars[..]].concat());
+        assert_eq!(status(&output), 2, "{size}");
+    }
+}
+
+/// A file of 2 MB takes a second at 20 Mbit/s, and 32 seconds at 0.5 Mbit/s, of which there are ten.
+const TOO_SLOW: &str = "format = 1\nname = 'slow'\n[run]\nduration = '10 s'\nwarmup = '0 s'\nrepeats = 2\n\
+    [dumbbell]\nrate = '20 Mbit/s'\nrtt = '20 ms'\n[traffic.file]\nworkload = { kind = 'transfer', size = '2 MB' }\n\
+    [vary]\n'dumbbell.rate' = ['500 kbit/s', '10 Mbit/s', '20 Mbit/s']\n";
+
+#[test]
+fn a_cell_without_a_value_stands_in_every_plot_and_page_with_the_reason() {
+    let place = Place::new();
+    std::fs::write(place.path("slow.toml"), TOO_SLOW).unwrap();
+    place.done(&["run", "slow.toml", "--out", "out"]);
+    let why = "did not complete within 10 s";
+    for (kind, told) in [
+        ("bars", why.to_owned()),
+        ("lines", format!("500 kbit/s: {why}")),
+        ("heat", format!("500 kbit/s: {why}")),
+        ("cdf", format!("500 kbit/s: {why}")),
+    ] {
+        let drawn = svg(&place, &["--metric", "completion_time_s", "--of", "file", "--kind", kind]);
+        let words: Vec<String> = words(&drawn).iter().map(|word| word.replace('\u{a0}', " ")).collect();
+        assert!(words.contains(&told), "{kind}: {words:?}");
+    }
+    let Some(browser) = browser::browser() else { return };
+    let said = |page: &str, part: &str| {
+        let found = questions::read(&browser, &place.path(page), part, questions::WORDS);
+        found["text"].as_str().unwrap().replace('\u{a0}', " ")
+    };
+    assert!(said("out/index.html", "").contains(why));
+    for view in ["bars", "lines&along=dumbbell.rate"] {
+        let text = said("out/report/compare.html", &format!("completion&view={view}"));
+        assert!(text.contains(why), "{view}: {text}");
+    }
+}
+
+#[test]
+fn the_comparison_averages_over_a_level_only_if_it_is_asked_to() {
+    let Some(browser) = browser::browser() else { return };
+    let place = Place::new();
+    std::fs::write(place.path("grid.toml"), LAB).unwrap();
+    place.done(&["run", "grid.toml", "--out", "out"]);
+    let title = |part: &str| {
+        let page = place.path("out/report/compare.html");
+        let found = questions::read(&browser, &page, part, questions::WORDS);
+        found["h1"].as_str().unwrap().to_owned()
+    };
+    let lines = "delay&view=lines&along=dumbbell.rate";
+    assert!(title(lines).contains(", queue pie"), "{}", title(lines));
+    let mean = format!("{lines}&mean=dumbbell.queue");
+    assert!(title(&mean).contains(", mean over queue"), "{}", title(&mean));
 }
 
 #[test]

@@ -49,6 +49,31 @@ fn files_of_all_lengths_arrive_whole_both_ways_and_none_is_overwritten() {
 }
 
 #[test]
+fn a_finished_transfer_that_is_repeated_has_nothing_to_do_unless_the_content_is_another() {
+    for (place, _) in carriers() {
+        let receiver = place.serve(&[]);
+        let contents = bytes(2 * BLOCK + 5);
+        let file = place.file("data", &contents);
+        place.sent(&[&file], &receiver.at, &[]);
+        let again = place.send(&[&file], &receiver.at, &[]);
+        let told = text(&again.stdout);
+        assert!(
+            again.status.success() && told.contains("nothing was to do"),
+            "{told}{}",
+            text(&again.stderr)
+        );
+        // Another content of the same length is refused, and nothing is overwritten.
+        let mut other = contents.clone();
+        other[BLOCK + 1] ^= 1;
+        fs::write(&file, other).unwrap();
+        let refused = place.send(&[&file], &receiver.at, &[]);
+        let why = text(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && why.contains("its content is another"), "{why}");
+        assert!(place.received() == [("data".to_owned(), contents)]);
+    }
+}
+
+#[test]
 fn an_interrupted_transfer_resumes_with_the_missing_and_the_wrong_blocks() {
     for (place, _) in carriers() {
         let receiver = place.serve(&[]);

@@ -130,7 +130,8 @@ impl Report {
             self.control,
             Bytes::new(*kept),
             now.losses.retransmitted,
-        ))
+        ))?;
+        sums.nothing_to_do().map_or(Ok(()), print)
     }
 }
 

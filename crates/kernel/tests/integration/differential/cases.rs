@@ -4,7 +4,7 @@
 /// defaults.
 pub(crate) type Case = (&'static str, &'static [(&'static str, i64)]);
 
-pub(crate) const CASES: [Case; 45] = [
+pub(crate) const CASES: &[Case] = &[
     (r#"{ "kind": "dctcp" }"#, &[]),
     (
         r#"{ "kind": "dctcp", "dctcp_shift_g": 1, "dctcp_alpha_on_init": 0 }"#,
