@@ -12,6 +12,7 @@ mod capacity;
 mod connection;
 mod credit;
 mod delay;
+mod departure;
 mod due;
 mod flight;
 #[cfg(feature = "seal")]

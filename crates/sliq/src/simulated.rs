@@ -4,6 +4,7 @@
 //! Source: the GNAT software's path controller. It tells what its driver must know of the path: the free room, capacity, delay and loss.
 
 use super::connection::Connection;
+pub use super::departure::Left;
 use super::{Parameters, StreamParameters};
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_coord::participation::Identity;
@@ -11,17 +12,6 @@ use weir_endpoint::{Datagram, Endpoint, Message, Setup, Stream};
 
 /// Length of an IPv4 header in bytes.
 const IP_HEADER: u32 = 20;
-
-/// What the packet that left last has carried, for a driver that counts bytes by their purpose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
-    /// The stream of its data; `None` for a packet of the connection's own.
-    pub stream: Option<u8>,
-    /// Whether its data was sent before, or is a repair packet.
-    pub again: bool,
-    /// Bytes of the acknowledgement in it; of a packet with nothing else, all bytes of its UDP payload without the tag.
-    pub acknowledgement: u32,
-}
 
 /// What is known of the path to the peer.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,6 +8,7 @@ mod accecn;
 mod ack;
 mod batch;
 mod buffer;
+mod chrono;
 mod config;
 mod connection;
 mod delack;

@@ -155,7 +155,7 @@ pub(crate) struct Sender {
     /// Whether the application has filled the send buffer. Its last write, which finds no room, comes after the burst.
     pub(crate) filled: bool,
     pub(crate) usage: Usage,
-    pub(crate) chrono: super::limits::Chrono,
+    pub(crate) chrono: super::chrono::Chrono,
     pub(crate) last_sent: Time,
     /// `last_sent` when the window was last reduced after an idle time.
     pub(crate) idle_since: Time,
@@ -234,7 +234,7 @@ impl Sender {
             answers: false,
             filled: false,
             usage: Usage { stamp: now, ..Usage::default() },
-            chrono: super::limits::Chrono::new(now),
+            chrono: super::chrono::Chrono::new(now),
             last_sent: now,
             idle_since: Time::NEVER,
             round_end: 1,

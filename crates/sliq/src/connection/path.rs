@@ -1,7 +1,7 @@
 //! What a node of an overlay is told of a connection's path.
 
 use super::{Connection, State};
-use crate::simulated::Left;
+use crate::departure::Left;
 use weir_base::{Rate, Span, Time};
 
 impl Connection {

@@ -95,7 +95,7 @@ fn impossible_connections_are_refused_with_an_explanation() {
     assert!(refusal(&[&small, Path::new("-")], &[]).contains("- is standard input"));
     assert!(refusal(&[&small], &["--mtu", "1000B"]).contains("write 1228 B to 65535 B"));
     assert!(refusal(&[&small], &["--cc", "none-such"]).contains("none-such"));
-    assert!(refusal(&[&small], &["--second", "cubic"]).contains("the first controller already"));
+    assert!(refusal(&[&small], &["--second", "copa"]).contains("the first controller already"));
     let plain = weir(&["sliq", "send", small.to_str().unwrap(), "192.0.2.1", "--plain"]).output().unwrap();
     assert!(plain.status.code() == Some(2) && text(&plain.stderr).contains("do not leave this machine"));
     let plain = weir(&["sliq", "serve", "--plain", "--perf", "--listen", "0.0.0.0:0"]).output().unwrap();
