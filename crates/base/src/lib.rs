@@ -2,6 +2,8 @@
 //! seeded random streams, and the few transcendental functions that must give the same result on every machine.
 //!
 //! Nothing here reads a clock, the environment or the network.
+//!
+//! `units.rs` and `time.rs` are the files to open first.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -12,6 +14,7 @@ mod limit;
 pub mod math;
 mod named;
 mod packet;
+mod parameter;
 mod prefix;
 mod random;
 mod ranges;
@@ -27,6 +30,7 @@ pub use histogram::Histogram;
 pub use limit::not_started;
 pub use named::Named;
 pub use packet::{FlowId, Packet};
+pub use parameter::ParameterError;
 pub use prefix::{Prefix, PrefixError};
 pub use random::Random;
 pub use ranges::within;

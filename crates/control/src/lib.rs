@@ -3,6 +3,8 @@
 //! A controller is a pure state machine: acknowledgements and losses go in, a window and a pacing rate come out. It never
 //! reads a clock, and draws random numbers only from the stream that it is given. The transport keeps the scoreboard, detects
 //! losses, runs PRR and the timers; the controller decides how much may be in flight.
+//!
+//! `windowed.rs` is the file to open first, then a short controller such as `newreno.rs`.
 #![forbid(unsafe_code)]
 
 mod apple_ledbat;

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 pub use weir_base::Prefix;
-use weir_base::Span;
+use weir_base::{Span, within};
 
 /// An aggregation point's configuration. `A` is the type of an application: in a lab it has no addresses, since the lab knows
 /// its endpoints.
@@ -65,7 +65,7 @@ impl<A> Default for Config<A> {
 #[serde(deny_unknown_fields)]
 pub struct Application {
     /// The application's number in the header (cid), 0 to 31.
-    #[serde(deserialize_with = "within::<0, 31, _>")]
+    #[serde(deserialize_with = "application_id")]
     #[schemars(range(max = 31))]
     pub id: u8,
     /// The application's name in counters and reports.
@@ -79,7 +79,7 @@ pub struct Application {
     /// UDP ports of the application's endpoints at the other site.
     pub remote_ports: Ports,
     /// Largest number of flows of the application, 1 to 128. Flow ids are below this number.
-    #[serde(default = "all_flows", deserialize_with = "within::<1, 128, _>")]
+    #[serde(default = "all_flows", deserialize_with = "flows")]
     #[schemars(range(min = 1, max = 128))]
     pub flows: u8,
     /// Key shared with the application's endpoints, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
@@ -117,12 +117,20 @@ fn tfrc() -> estimator::Config {
     estimator::Config::Tfrc(estimator::TfrcConfig::default())
 }
 
-fn within<'de, const LOW: u8, const HIGH: u8, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    let number = i64::deserialize(deserializer)?;
-    match u8::try_from(number) {
-        Ok(small) if (LOW..=HIGH).contains(&small) => Ok(small),
-        _ => Err(D::Error::custom(format!("{number} is not a number from {LOW} to {HIGH}"))),
-    }
+fn application_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    byte_within(deserializer, 0..=31)
+}
+
+fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    byte_within(deserializer, 1..=header::FLOWS as i64)
+}
+
+/// Reads a larger type first, so that an error names the range for numbers that fit in no byte too.
+fn byte_within<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    range: std::ops::RangeInclusive<i64>,
+) -> Result<u8, D::Error> {
+    u8::try_from(within(deserializer, range)?).map_err(D::Error::custom)
 }
 
 /// What is wrong with a configuration.
@@ -327,7 +335,7 @@ filter = { enabled = false }
             "line 9, column 1: unknown field `locl_ports`, expected one of `id`, `name`, `local`, `local_ports`, \
              `remote`, `remote_ports`, `flows`, `key`, `estimator`, `filter`; did you mean `local_ports`?"
         );
-        assert_eq!(error("id = 3", "id = 32"), "line 6, column 6: 32 is not a number from 0 to 31");
+        assert_eq!(error("id = 3", "id = 32"), "line 6, column 6: 32 is out of range; write 0 to 31");
         assert_eq!(
             error("10.1.0.0/16", "10.1.2.0/16"),
             "line 8, column 9: `10.1.2.0/16` has bits behind its prefix; `10.1.0.0/16` was probably meant"

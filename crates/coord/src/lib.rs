@@ -13,6 +13,8 @@
 //! The AP informs; it does not delay, queue or shape. An application of `m` flows may send `m` flowshares in total; a
 //! [`scheme`] splits them among the flows. Everything here is a pure state machine: its input is packets and times, its
 //! output is rewritten headers, verdicts and the time of the next timer.
+//!
+//! `point.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 mod aggregate;

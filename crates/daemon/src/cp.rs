@@ -203,7 +203,7 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
     let driver =
         Driver::open(&ends, &parameters, &identity).map_err(|error| Failure::failed(error.to_string()))?;
     let stop = args.who.begin(process)?;
-    told("sent", driver.send(&mut input, &stop, &mut quiet))
+    print_summary("sent", driver.send(&mut input, &stop, &mut quiet))
 }
 
 fn recv(args: &RecvArgs, process: &Process) -> Result<(), Failure> {
@@ -220,11 +220,11 @@ fn recv(args: &RecvArgs, process: &Process) -> Result<(), Failure> {
     let driver =
         Driver::open(&ends, &parameters, &identity).map_err(|error| Failure::failed(error.to_string()))?;
     let stop = args.who.begin(process)?;
-    told("received", driver.receive(&mut output, &stop))
+    print_summary("received", driver.receive(&mut output, &stop))
 }
 
 /// Prints the summary of a stream, or returns why it failed.
-fn told(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
+fn print_summary(what: &str, result: Result<Summary, CpError>) -> Result<(), Failure> {
     let Summary { bytes, took, retransmitted, flowshare_mbps } = result.map_err(|error| match error {
         CpError::Interrupted => Failure::interrupted("interrupted"),
         CpError::Silence => Failure::failed_with(

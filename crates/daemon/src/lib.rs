@@ -2,6 +2,8 @@
 //! transfers over circuits (`circuit`) and over paths that lose packets (`sliq`). Each is a file: its arguments, and its work in the
 //! [`frame`] that all share. In go a command's arguments, out come what it prints and a [`Failure`] with an exit status. The program
 //! `weir` parses the command line and calls these.
+//!
+//! `frame.rs` is the file to open first.
 
 /// Commands of the command line that run for long, each with its arguments; the first line of its text is its help.
 macro_rules! daemons {

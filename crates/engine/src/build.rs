@@ -5,7 +5,7 @@ use weir_base::Random;
 use weir_fabric as fabric;
 use weir_plan::Run;
 use weir_plan::address::{address_of, port_of};
-use weir_station::{Coordinated, Place};
+use weir_station::{Coordinated, StationContext};
 
 /// The fabric of a run, with its stations.
 pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
@@ -14,7 +14,7 @@ pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
     let placed = |(number, station): (u64, &weir_plan::Station)| fabric::Placed {
         at: station.at,
         links: station.links.clone(),
-        station: station.station.build(&Place {
+        station: station.station.build(&StationContext {
             seed: Random::stream_of(run.seed, "station", number).bits(),
             coordinated: coordinated.clone(),
             overlay: seats.remove(&station.at),

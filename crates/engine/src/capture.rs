@@ -63,9 +63,9 @@ impl Capture {
     /// The run has no link of a name, or a file cannot be made.
     pub fn of_links(run: &Run, links: &[String], folder: &Path) -> Result<Option<Capture>, EngineError> {
         let mut all = Capture { links: vec![] };
-        for (place, link) in links.iter().enumerate() {
+        for (index, link) in links.iter().enumerate() {
             // The file of a link that is named twice must not be made twice.
-            if !links[..place].contains(link) {
+            if !links[..index].contains(link) {
                 all.links.extend(Capture::of_link(run, link, folder)?.links);
             }
         }

@@ -1,6 +1,6 @@
 //! The result folder: `lab.toml` as run, `runs/<id>/` with `run.json` and Parquet, then `summary.json` and the report.
 //!
-//! Labs of many short runs have one folder for each shard of runs instead (see [`Place`]).
+//! Labs of many short runs have one folder for each shard of runs instead (see [`RunLocation`]).
 //!
 //! A run's folder appears whole or not at all: it is written under another name and renamed when it is complete. Finished
 //! runs of the same lab by the same build are kept, so that an interrupted tree resumes. A folder with any other contents is
@@ -8,10 +8,10 @@
 //! (see [`Lock`]); readers need no lock.
 
 use crate::Outcome;
-use crate::below::{OURS, remove_all, write_below};
+use crate::atomic_write::{OURS, atomic_write, remove_all};
 use crate::error::{FolderError, at};
+use crate::location::{self, DESCRIPTION, Found, RunLocation, remove_unfinished};
 use crate::lock::Lock;
-use crate::place::{self, DESCRIPTION, Found, Place, remove_unfinished};
 use crate::rerun::{self, Asked, Request, STAGING};
 use crate::run_file::{RunFile, cell_id};
 use std::fs;
@@ -113,11 +113,11 @@ impl ResultFolder {
         let runs = path.join("runs");
         fs::create_dir_all(&runs).map_err(at(&runs))?;
         remove_unfinished(&runs).map_err(at(&runs))?;
-        let mut found = place::find(&runs).map_err(at(&runs))?;
+        let mut found = location::find(&runs).map_err(at(&runs))?;
         if !found.faults.is_empty() {
             return Err(found.faults.swap_remove(0).1.into());
         }
-        write_below(&path, "lab.toml", lab.as_bytes()).map_err(at(&path))?;
+        atomic_write(&path, "lab.toml", lab.as_bytes()).map_err(at(&path))?;
         let (home, build) = (home.to_owned(), build.to_owned());
         Ok(ResultFolder { home, path, build, found, notes: vec![], _lock: lock })
     }
@@ -127,11 +127,11 @@ impl ResultFolder {
     /// # Errors
     /// Writing failed.
     pub fn keep<'a>(&self, files: impl Iterator<Item = (String, &'a [u8])>) -> Result<(), FolderError> {
-        for (place, bytes) in files {
-            let path = self.path.join(&place);
+        for (name, bytes) in files {
+            let path = self.path.join(&name);
             let whole = fs::metadata(&path).is_ok_and(|there| there.len() == bytes.len() as u64);
             if !whole {
-                write_below(&self.path, &place, bytes).map_err(at(&path))?;
+                atomic_write(&self.path, &name, bytes).map_err(at(&path))?;
             }
         }
         Ok(())
@@ -164,8 +164,8 @@ impl ResultFolder {
     }
 
     /// Where the records of a run are. `None` if the run was not in the folder when it was opened.
-    pub(crate) fn place(&self, engine: &str, run: &Run) -> Option<&Place> {
-        self.found.runs.get(&cell_id(engine, &run.id)).map(|(_, place)| place)
+    pub(crate) fn location(&self, engine: &str, run: &Run) -> Option<&RunLocation> {
+        self.found.runs.get(&cell_id(engine, &run.id)).map(|(_, location)| location)
     }
 
     /// The runs that were there when the folder was opened.
@@ -188,7 +188,7 @@ impl ResultFolder {
     /// # Errors
     /// The folder cannot be made.
     pub fn begin(&self, engine: &str, run: &Run) -> Result<PathBuf, FolderError> {
-        let draft = place::draft(&self.folder_of(engine, run));
+        let draft = location::draft(&self.folder_of(engine, run));
         remove_all(&draft).and_then(|()| fs::create_dir(&draft)).map_err(at(&draft))?;
         Ok(draft)
     }
@@ -199,16 +199,16 @@ impl ResultFolder {
     /// Writing or renaming failed.
     pub fn commit(&self, file: &RunFile) -> Result<PathBuf, FolderError> {
         let path = self.folder_of(&file.engine, &file.run);
-        let draft = place::draft(&path);
+        let draft = location::draft(&path);
         let text = to_json(file).map_err(io::Error::other).map_err(at(&draft))?;
         seal(&draft, DESCRIPTION, &text)?;
-        place::replace(&draft, &path)?;
+        location::replace(&draft, &path)?;
         Ok(path)
     }
 
     /// Removes the folder of an unfinished run.
     pub fn abandon(&self, engine: &str, run: &Run) {
-        let _ = fs::remove_dir_all(place::draft(&self.folder_of(engine, run)));
+        let _ = fs::remove_dir_all(location::draft(&self.folder_of(engine, run)));
     }
 
     /// Ends the session when all its runs are finished: the new set of a rerun replaces the older one. Returns the folder
@@ -249,20 +249,20 @@ pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError>
     Ok((lock, settled))
 }
 
-/// The places of the runs that a rerun keeps from an older set of the same lab, one for each run.
+/// The locations of the runs that a rerun keeps from an older set of the same lab, one for each run.
 fn kept(
     path: &Path,
     build: &str,
     asked: &Asked,
     asked_for: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Place>, FolderError> {
+) -> Result<Vec<RunLocation>, FolderError> {
     let runs = path.join("runs");
     let part = !asked.only.is_empty();
     // If all older runs are run again, none is kept: their ids tell that, without their records.
-    if !part && place::ids(&runs).is_some_and(|ids| ids.iter().all(|id| asked_for(id))) {
+    if !part && location::ids(&runs).is_some_and(|ids| ids.iter().all(|id| asked_for(id))) {
         return Ok(vec![]);
     }
-    let found = place::find(&runs).map_err(at(&runs))?;
+    let found = location::find(&runs).map_err(at(&runs))?;
     // Runs that are run again need not be readable. A rerun of the whole tree ignores all faults: it repairs a damaged set.
     if let (true, Some((_, error))) = (part, found.faults.into_iter().find(|(name, _)| !asked_for(name))) {
         return Err(error.into());
@@ -271,7 +271,7 @@ fn kept(
     let (same, other): (Vec<_>, Vec<_>) = kept.partition(|(file, _)| file.build == build);
     match other.first() {
         Some((file, _)) if part => Err(in_the_way(path, &another_build(&file.build))),
-        _ => Ok(same.into_iter().map(|(_, place)| place).collect()),
+        _ => Ok(same.into_iter().map(|(_, location)| location).collect()),
     }
 }
 
@@ -279,8 +279,8 @@ fn kept(
 fn changed(changes: &[String]) -> String {
     const MOST_TOLD: usize = 12;
     let mut what = "holds results of another lab, or of an older version of this lab".to_owned();
-    for (place, change) in changes.iter().take(MOST_TOLD).enumerate() {
-        what += if place == 0 { ":\n    " } else { "\n    " };
+    for (index, change) in changes.iter().take(MOST_TOLD).enumerate() {
+        what += if index == 0 { ":\n    " } else { "\n    " };
         what += change;
     }
     if changes.len() > MOST_TOLD {

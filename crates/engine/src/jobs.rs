@@ -5,7 +5,7 @@ use crate::capture::Capture;
 use crate::cores::helper;
 use crate::error::FolderError;
 use crate::folder::ResultFolder;
-use crate::place::Place;
+use crate::location::RunLocation;
 use crate::results::FinishedRun;
 use crate::run_file::{RunFile, cell_id};
 use crate::shards::{self, Shards};
@@ -97,13 +97,13 @@ pub fn run_all(
 ) -> Result<Tally, FolderError> {
     let mut tally = Tally::default();
     let mut waiting = vec![];
-    for (place, cell) in cells.iter().enumerate() {
+    for (index, cell) in cells.iter().enumerate() {
         let there = folder.holds(cell.engine.name(), cell.run)?;
         if cell.wanted && !there {
-            waiting.push(place);
+            waiting.push(index);
         } else {
             tally.kept += usize::from(there);
-            progress.kept(place);
+            progress.kept(index);
         }
     }
     // Captures and the output of commands are files beside a run's records: these runs need folders of their own.
@@ -111,7 +111,7 @@ pub fn run_all(
     let size = shards::size(cells).filter(|_| jobs.capture.is_empty() && !cells.iter().any(commands));
     let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
     let (alone, together): (Vec<usize>, Vec<usize>) =
-        waiting.into_iter().partition(|&place| cells[place].engine.runs_alone());
+        waiting.into_iter().partition(|&index| cells[index].engine.runs_alone());
     let session = Session {
         cells,
         folder,
@@ -150,11 +150,12 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the cells at these places of the list on this many threads.
-    fn run(&self, places: &[usize], threads: usize) {
-        let threads = threads.clamp(1, places.len().max(1));
+    /// Runs the cells at these indices of the list on this many threads.
+    fn run(&self, indices: &[usize], threads: usize) {
+        let threads = threads.clamp(1, indices.len().max(1));
         let next = AtomicUsize::new(0);
-        let watched = places.len() > 1 && !places.iter().any(|&place| self.cells[place].engine.runs_alone());
+        let watched =
+            indices.len() > 1 && !indices.iter().any(|&index| self.cells[index].engine.runs_alone());
         // Whether a separate thread saves shards and reports progress. If the system grants none, the workers do.
         let attended = AtomicBool::new(true);
         let look = || {
@@ -165,12 +166,12 @@ impl Session<'_> {
         };
         let work = || {
             let mut records = Records::default();
-            while let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(&index) = indices.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.cancel.load(Ordering::Relaxed) || self.broken().is_some() {
                     break;
                 }
-                self.cell(place, &mut records);
-                if self.cells[place].engine.runs_alone() && threads == 1 {
+                self.cell(index, &mut records);
+                if self.cells[index].engine.runs_alone() && threads == 1 {
                     self.progress.tick();
                 } else if watched && !attended.load(Ordering::Relaxed) {
                     look();
@@ -203,24 +204,24 @@ impl Session<'_> {
     }
 
     /// Runs one cell, again if it fails, and reports its end. `room` is the thread's buffer for the records of one run.
-    fn cell(&self, place: usize, room: &mut Records) {
+    fn cell(&self, index: usize, room: &mut Records) {
         let mut attempt = 0;
         let result = loop {
-            match self.attempt(place, room) {
+            match self.attempt(index, room) {
                 Err(EngineError::Failed(_)) if attempt < self.jobs.retries && !self.cancelled() => {
                     attempt += 1
                 }
                 result => break result,
             }
         };
-        let cell = &self.cells[place];
+        let cell = &self.cells[index];
         if let (Err(_), Some(shards)) = (&result, &self.shards) {
-            self.noted(shards.given_up(place));
+            self.noted(shards.given_up(index));
         }
         let tally = || self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
             Ok(run) => {
-                self.progress.ended(place, Ok(&run.file.outcome));
+                self.progress.ended(index, Ok(&run.file.outcome));
                 let mut tally = tally();
                 tally.retried += usize::from(attempt > 0);
                 tally.finished.push(run);
@@ -228,33 +229,34 @@ impl Session<'_> {
             Err(EngineError::Cancelled) => {}
             Err(error) => {
                 let reason = error.to_string();
-                self.progress.ended(place, Err(&reason));
+                self.progress.ended(index, Err(&reason));
                 tally().failed.push((cell_id(cell.engine.name(), &cell.run.id), reason));
             }
         }
     }
 
-    fn attempt(&self, place: usize, room: &mut Records) -> Result<FinishedRun, EngineError> {
+    fn attempt(&self, index: usize, room: &mut Records) -> Result<FinishedRun, EngineError> {
         match &self.shards {
-            Some(shards) => self.for_shard(place, shards, room),
-            None => self.for_folder(place),
+            Some(shards) => self.for_shard(index, shards, room),
+            None => self.for_folder(index),
         }
     }
 
     /// Runs a cell whose records go to its shard.
     fn for_shard(
         &self,
-        place: usize,
+        index: usize,
         shards: &Shards,
         room: &mut Records,
     ) -> Result<FinishedRun, EngineError> {
         room.clear();
-        let outcome = guarded(|| self.drive(place, room, None, None))?;
-        let file = self.describe(place, outcome);
-        let finished = FinishedRun::new(self.cells[place].number, Arc::clone(&file), shards.place_of(place));
+        let outcome = guarded(|| self.drive(index, room, None, None))?;
+        let file = self.describe(index, outcome);
+        let finished =
+            FinishedRun::new(self.cells[index].number, Arc::clone(&file), shards.location_of(index));
         // Its records are not on disk yet.
         self.progress.recorded(&finished, room);
-        shards.finished(place, file, Gathered::from(&*room)).map_err(|error| {
+        shards.finished(index, file, Gathered::from(&*room)).map_err(|error| {
             let reason = error.to_string();
             self.noted(Err(error));
             EngineError::Failed(reason)
@@ -263,15 +265,15 @@ impl Session<'_> {
     }
 
     /// Runs a cell whose records have a folder of their own.
-    fn for_folder(&self, place: usize) -> Result<FinishedRun, EngineError> {
-        let Cell { engine, run, number, .. } = self.cells[place];
+    fn for_folder(&self, index: usize) -> Result<FinishedRun, EngineError> {
+        let Cell { engine, run, number, .. } = self.cells[index];
         let engine = engine.name();
         let path = self.folder.begin(engine, run).map_err(failed)?;
         let mut records = None;
         let outcome = guarded(|| {
             let mut recorder = ParquetRecorder::create(&path).map_err(failed)?;
             let capture = Capture::of_links(run, self.jobs.capture, &path)?;
-            let outcome = self.drive(place, &mut recorder, capture.clone(), Some(&path))?;
+            let outcome = self.drive(index, &mut recorder, capture.clone(), Some(&path))?;
             records = recorder.finish().map_err(failed)?;
             if let Some(capture) = capture {
                 capture.finish().map_err(failed)?;
@@ -279,9 +281,9 @@ impl Session<'_> {
             Ok(outcome)
         });
         let outcome = outcome.inspect_err(|_| self.folder.abandon(engine, run))?;
-        let file = self.describe(place, outcome);
+        let file = self.describe(index, outcome);
         let path = self.folder.commit(&file).map_err(failed)?;
-        let finished = FinishedRun::new(number, file, Place::Folder(path));
+        let finished = FinishedRun::new(number, file, RunLocation::Folder(path));
         if let Some(records) = records {
             self.progress.recorded(&finished, &records);
         }
@@ -289,21 +291,21 @@ impl Session<'_> {
     }
 
     /// The description of a cell's run that has just ended.
-    fn describe(&self, place: usize, outcome: Outcome) -> Arc<RunFile> {
-        let Cell { engine, run, .. } = self.cells[place];
+    fn describe(&self, index: usize, outcome: Outcome) -> Arc<RunFile> {
+        let Cell { engine, run, .. } = self.cells[index];
         Arc::new(self.folder.describe(engine.name(), Arc::clone(run), outcome))
     }
 
     fn drive(
         &self,
-        place: usize,
+        index: usize,
         recorder: &mut dyn Recorder,
         capture: Option<Capture>,
         folder: Option<&Path>,
     ) -> Result<Outcome, EngineError> {
-        let share = |share| self.progress.share(place, share);
+        let share = |share| self.progress.share(index, share);
         let watch = Watch { cancel: self.cancel, progress: &share, capture, folder };
-        let Cell { engine, run, .. } = self.cells[place];
+        let Cell { engine, run, .. } = self.cells[index];
         let mut outcome = engine.run(run, recorder, &watch)?;
         outcome.warnings.splice(..0, run.warnings());
         Ok(outcome)

@@ -1,7 +1,9 @@
 //! Parts common to both engines: the trait, building a fabric from a run, the result folder, jobs and progress.
+//!
+//! In goes a run of a plan; out come its records and a result folder. `jobs.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
-mod below;
+mod atomic_write;
 mod build;
 mod capture;
 mod ceiling;
@@ -12,9 +14,9 @@ mod endpoint;
 mod error;
 mod folder;
 mod jobs;
+mod location;
 mod lock;
 mod overlay;
-mod place;
 pub mod premises;
 mod rerun;
 mod results;
@@ -22,7 +24,7 @@ mod run_file;
 mod sampling;
 mod shards;
 
-pub use below::{folder_below, write_below};
+pub use atomic_write::{atomic_write, create_folder};
 pub use build::{check_traces, fabric};
 pub use capture::{Capture, captured, segments, segments_of};
 pub use cores::{both, cores, helper, on_all_cores};
@@ -32,8 +34,8 @@ pub use endpoint::{record_counts, record_endpoint, record_limits};
 pub use error::{FolderError, Holder};
 pub use folder::ResultFolder;
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
+pub use location::RunLocation;
 pub use lock::Lock;
-pub use place::Place;
 pub use rerun::Asked;
 pub use results::{Count, FinishedRun, Results, ResultsError};
 pub use run_file::{RunFile, cell_id};

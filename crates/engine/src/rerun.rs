@@ -7,9 +7,9 @@
 //! take each part from where it is, and the next writer puts the remaining parts in place ([`settle`]). Only files that weir
 //! wrote are removed with the older set; all others are moved to the same path in the new one.
 
-use crate::below::{DRAFT, OURS, remove_all, remove_if_there, sync, sync_folder, write_below};
+use crate::atomic_write::{DRAFT, OURS, atomic_write, remove_all, remove_if_there, sync, sync_folder};
 use crate::error::{FolderError, at};
-use crate::place::{self, Place};
+use crate::location::{self, RunLocation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -69,9 +69,9 @@ pub(crate) fn stage(folder: &Path, lab: &str, request: &Request) -> io::Result<(
     if !goes_on {
         remove_all(&staging)?;
         fs::create_dir_all(staging.join("runs"))?;
-        write_below(&staging, "lab.toml", lab.as_bytes())?;
+        atomic_write(&staging, "lab.toml", lab.as_bytes())?;
         // The request is written last: a staging folder without one is begun anew.
-        write_below(&staging, ASKED, &serde_json::to_vec(request)?)?;
+        atomic_write(&staging, ASKED, &serde_json::to_vec(request)?)?;
     }
     Ok((staging, dropped))
 }
@@ -79,15 +79,15 @@ pub(crate) fn stage(folder: &Path, lab: &str, request: &Request) -> io::Result<(
 /// Brings kept runs of the older set into `runs`, the staged one; runs and shards that are there already stay as they are.
 /// `ids` tells which runs to keep from a shard of which some are run again.
 pub(crate) fn carry_over(
-    kept: Vec<Place>,
+    kept: Vec<RunLocation>,
     ids: &dyn Fn(&str) -> bool,
     runs: &Path,
 ) -> Result<(), FolderError> {
     let mut shards: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    for place in kept {
-        match place {
-            Place::Folder(from) => link(&from, runs)?,
-            Place::Shard(from) => *shards.entry(from.to_path_buf()).or_default() += 1,
+    for location in kept {
+        match location {
+            RunLocation::Folder(from) => link(&from, runs)?,
+            RunLocation::Shard(from) => *shards.entry(from.to_path_buf()).or_default() += 1,
         }
     }
     for (from, count) in shards {
@@ -95,13 +95,13 @@ pub(crate) fn carry_over(
         if to.exists() {
             continue;
         }
-        let all = place::read_shard(&from)?;
+        let all = location::read_shard(&from)?;
         if all.len() == count {
             link(&from, runs)?;
             continue;
         }
         let kept: Vec<_> = all.iter().filter(|run| ids(&run.file.id)).collect();
-        place::replace_shard(&to, &kept.iter().map(|run| (&run.file, &run.records)).collect::<Vec<_>>())?;
+        location::replace_shard(&to, &kept.iter().map(|run| (&run.file, &run.records)).collect::<Vec<_>>())?;
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ fn link(from: &Path, runs: &Path) -> Result<(), FolderError> {
     if to.exists() {
         return Ok(());
     }
-    let draft = place::draft(&to);
+    let draft = location::draft(&to);
     let linked = || -> io::Result<()> {
         remove_all(&draft)?;
         fs::create_dir(&draft)?;
@@ -301,7 +301,7 @@ mod tests {
     /// A folder with an older set of two runs, notes in several places, and a staged set of one run.
     fn folder() -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| write_below(place.path(), name, text.as_bytes()).unwrap();
+        let write = |name: &str, text: &str| atomic_write(place.path(), name, text.as_bytes()).unwrap();
         for (name, text) in [
             ("lab.toml", "old"),
             ("index.html", "old"),

@@ -1,12 +1,12 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
 use crate::ENGINES;
-use crate::below::{folder_below, write_below_with};
+use crate::atomic_write::{atomic_write_with, create_folder};
 use crate::cores::on_all_cores;
 use crate::error::{FolderError, at};
 use crate::folder::{ResultFolder, enter, is_results, only_staged};
+use crate::location::{self, Found, RunLocation, ShardRun};
 use crate::lock::Lock;
-use crate::place::{self, Found, Place, ShardRun};
 use crate::rerun::{current, unfinished};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
@@ -69,7 +69,7 @@ pub struct FinishedRun {
     /// Its index in the lab's tree of runs; both engines' runs of one cell and repeat have the same.
     pub number: usize,
     /// Where its records are.
-    pub place: Place,
+    pub location: RunLocation,
     /// Its description, from `run.json`.
     pub file: Arc<RunFile>,
     /// The run, described for metrics.
@@ -142,8 +142,8 @@ impl Results {
     /// It is not a result folder, or the description of a run cannot be read.
     pub fn of_lab(path: &Path, lab: Lab) -> Result<Results, ResultsError> {
         require_results(path)?;
-        let place = current(path, "runs");
-        let mut found = place::find(&place).map_err(at(&place))?;
+        let runs = current(path, "runs");
+        let mut found = location::find(&runs).map_err(at(&runs))?;
         if !found.faults.is_empty() {
             return Err(FolderError::from(found.faults.swap_remove(0).1).into());
         }
@@ -178,13 +178,13 @@ impl Results {
             for engine in ENGINES {
                 let id = cell_id(engine, &id);
                 let before = left.remove(id.as_str());
-                let before =
-                    before.map(|(file, place)| FinishedRun::new(number, Arc::clone(file), place.clone()));
+                let before = before
+                    .map(|(file, location)| FinishedRun::new(number, Arc::clone(file), location.clone()));
                 runs.extend(finished.remove(&id).or(before));
             }
         }
-        if let Some((id, (_, place))) = left.into_iter().min_by_key(|(id, _)| *id) {
-            let folder = place.folder().display().to_string();
+        if let Some((id, (_, location))) = left.into_iter().min_by_key(|(id, _)| *id) {
+            let folder = location.folder().display().to_string();
             return Err(ResultsError::Stranger { folder, id: id.into() });
         }
         Ok(Results { path: path.to_owned(), lab, runs, unchecked: found.unchecked })
@@ -278,9 +278,9 @@ impl Results {
             Some(records) => each(run, &self.runs[run], &records.records()),
             None => {
                 let finished = &self.runs[run];
-                let folder = finished.place.folder();
+                let folder = finished.location.folder();
                 let read = Records::read(folder)
-                    .and_then(|records| place::still_describes(folder, &finished.file).map(|()| records));
+                    .and_then(|records| location::still_describes(folder, &finished.file).map(|()| records));
                 each(run, finished, &read.map_err(|error| finished.unread(error))?)
             }
         })
@@ -295,10 +295,10 @@ impl Results {
             |_| true,
             |run, shard| {
                 let finished = &self.runs[run];
-                let folder = folder_below(to, &finished.file.id).map_err(at(to))?;
+                let folder = create_folder(to, &finished.file.id).map_err(at(to))?;
                 let exported = match shard {
                     Some(records) => weir_record::export_gathered(records, &folder),
-                    None => weir_record::export(finished.place.folder(), &folder),
+                    None => weir_record::export(finished.location.folder(), &folder),
                 };
                 exported.map(drop).map_err(|error| finished.unread(error))
             },
@@ -322,7 +322,7 @@ impl Results {
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 match unit {
                     Unit::Folder(run) => put(*run, each(*run, None)),
-                    Unit::Shard(folder, runs) => match place::read_shard(folder) {
+                    Unit::Shard(folder, runs) => match location::read_shard(folder) {
                         Ok(read) => {
                             let read: HashMap<&str, _> =
                                 read.iter().map(|run| (run.file.id.as_str(), run)).collect();
@@ -351,7 +351,7 @@ impl Results {
         each: &impl Fn(usize, Option<&Gathered>) -> Result<T, E>,
     ) -> Result<T, E> {
         let finished = &self.runs[run];
-        let path = finished.place.folder().to_owned();
+        let path = finished.location.folder().to_owned();
         match read {
             Some(read) if read.file == *finished.file => each(run, Some(&read.records)),
             Some(_) => {
@@ -366,16 +366,16 @@ impl Results {
     fn units(&self, wanted: impl Fn(usize) -> bool) -> Vec<Unit<'_>> {
         let mut units = vec![];
         let mut shards: BTreeMap<&Path, usize> = BTreeMap::new();
-        for (place, run) in self.runs.iter().enumerate().filter(|(place, _)| wanted(*place)) {
-            match &run.place {
-                Place::Folder(_) => units.push(Unit::Folder(place)),
-                Place::Shard(folder) => {
+        for (index, run) in self.runs.iter().enumerate().filter(|(index, _)| wanted(*index)) {
+            match &run.location {
+                RunLocation::Folder(_) => units.push(Unit::Folder(index)),
+                RunLocation::Shard(folder) => {
                     let unit = *shards.entry(folder).or_insert_with(|| {
                         units.push(Unit::Shard(folder, vec![]));
                         units.len() - 1
                     });
                     if let Unit::Shard(_, runs) = &mut units[unit] {
-                        runs.push(place);
+                        runs.push(index);
                     }
                 }
             }
@@ -394,7 +394,7 @@ impl Results {
             write_json(summary, &mut buffer)?;
             buffer.flush()
         };
-        Ok(write_below_with(&self.path, "summary.json", write).map_err(at(&path))?)
+        Ok(atomic_write_with(&self.path, "summary.json", write).map_err(at(&path))?)
     }
 }
 
@@ -419,9 +419,9 @@ enum Unit<'a> {
 }
 
 impl FinishedRun {
-    pub(crate) fn new(number: usize, file: Arc<RunFile>, place: Place) -> FinishedRun {
+    pub(crate) fn new(number: usize, file: Arc<RunFile>, location: RunLocation) -> FinishedRun {
         let info = crate::run_info(&file.engine, &file.run);
-        FinishedRun { number, place, file, info }
+        FinishedRun { number, location, file, info }
     }
 
     fn unread(&self, error: RecordError) -> ResultsError {
@@ -433,9 +433,9 @@ impl FinishedRun {
     /// # Errors
     /// A file that is missing or damaged.
     pub fn records(&self) -> Result<Records, ResultsError> {
-        let read = match &self.place {
-            Place::Folder(folder) => Records::read(folder),
-            Place::Shard(folder) => place::read_shard(folder).and_then(|runs| {
+        let read = match &self.location {
+            RunLocation::Folder(folder) => Records::read(folder),
+            RunLocation::Shard(folder) => location::read_shard(folder).and_then(|runs| {
                 let missing = || RecordError::Missing { path: folder.to_path_buf() };
                 let own = runs.iter().find(|run| run.file.id == self.file.id);
                 own.map(|run| run.records.records()).ok_or_else(missing)

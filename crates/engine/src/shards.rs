@@ -6,7 +6,7 @@
 use crate::Cell;
 use crate::error::FolderError;
 use crate::folder::ResultFolder;
-use crate::place::{Place, read_shard, replace_shard};
+use crate::location::{RunLocation, read_shard, replace_shard};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -101,48 +101,50 @@ impl Shards {
 
     /// Counts the runs that each shard waits for.
     fn count(&self, waiting: &[usize]) {
-        for &place in waiting {
-            self.shard(place).waiting += 1;
+        for &index in waiting {
+            self.shard(index).waiting += 1;
         }
     }
 
     /// Notes the runs of earlier sessions in the shards.
     fn look_back(&self, cells: &[Cell<'_>], folder: &ResultFolder) {
-        for (place, cell) in cells.iter().enumerate() {
-            let Some(Place::Shard(path)) = folder.place(cell.engine.name(), cell.run) else { continue };
-            let mut shard = self.shard(place);
+        for (index, cell) in cells.iter().enumerate() {
+            let Some(RunLocation::Shard(path)) = folder.location(cell.engine.name(), cell.run) else {
+                continue;
+            };
+            let mut shard = self.shard(index);
             if **path == *shard.folder {
-                shard.before.insert(cell_id(cell.engine.name(), &cell.run.id), place);
+                shard.before.insert(cell_id(cell.engine.name(), &cell.run.id), index);
             }
         }
     }
 
-    fn shard(&self, place: usize) -> MutexGuard<'_, Shard> {
-        self.shards[self.of[place]].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
+        self.shards[self.of[index]].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Where the records of a finished run are.
-    pub(crate) fn place_of(&self, place: usize) -> Place {
-        Place::Shard(Arc::clone(&self.shard(place).folder))
+    pub(crate) fn location_of(&self, index: usize) -> RunLocation {
+        RunLocation::Shard(Arc::clone(&self.shard(index).folder))
     }
 
     /// Adds a finished run to its shard, which is written if the run was its last.
     pub(crate) fn finished(
         &self,
-        place: usize,
+        index: usize,
         file: Arc<RunFile>,
         records: Gathered,
     ) -> Result<(), FolderError> {
-        let mut shard = self.shard(place);
+        let mut shard = self.shard(index);
         shard.look_back()?;
-        shard.runs.insert(place, (file, records));
+        shard.runs.insert(index, (file, records));
         shard.unsaved.get_or_insert_with(Instant::now);
         shard.ended()
     }
 
     /// Notes that a run has failed or was cancelled.
-    pub(crate) fn given_up(&self, place: usize) -> Result<(), FolderError> {
-        self.shard(place).ended()
+    pub(crate) fn given_up(&self, index: usize) -> Result<(), FolderError> {
+        self.shard(index).ended()
     }
 
     /// Writes the shards whose finished runs have waited for [`PATIENCE`], or all that hold unwritten runs if `all` is set.
@@ -165,8 +167,8 @@ impl Shard {
             return Ok(());
         }
         for run in read_shard(&self.folder)? {
-            if let Some(place) = before.get(&run.file.id) {
-                self.runs.entry(*place).or_insert((run.file.into(), run.records));
+            if let Some(index) = before.get(&run.file.id) {
+                self.runs.entry(*index).or_insert((run.file.into(), run.records));
             }
         }
         Ok(())

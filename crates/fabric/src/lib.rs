@@ -2,6 +2,8 @@
 //! packets at the hosts. One implementation carries simulated packets in virtual time and real ones in real time.
 //!
 //! A [`Fabric`] is a state machine: packets and a time go in, packets and the next time come out.
+//!
+//! `fabric.rs` is the file to open first, then `link.rs`.
 #![forbid(unsafe_code)]
 
 mod config;

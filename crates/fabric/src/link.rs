@@ -112,7 +112,7 @@ pub(crate) struct Link<P> {
     pacing: Option<Box<Pacing<P>>>,
     /// What it does to packets on their way; `None` for a plain link.
     impairments: Option<Box<Impairments>>,
-    books: Books,
+    stats: LinkStats,
     pub(crate) delays: [Histogram; 4],
     /// Totals of the whole run, for the audit.
     pub(crate) total_lost: u64,
@@ -128,7 +128,7 @@ pub(crate) struct Link<P> {
 
 /// Counters that a link's queue and its transmitter update.
 #[derive(Debug)]
-struct Books {
+struct LinkStats {
     /// The link's index.
     link: usize,
     counters: LinkCounters,
@@ -139,25 +139,25 @@ struct Books {
 }
 
 /// Counts a queue's decisions.
-struct Ledger<'a, P> {
-    books: &'a mut Books,
+struct DropSink<'a, P> {
+    stats: &'a mut LinkStats,
     around: &'a mut Around<P>,
 }
 
-impl<P: Wire> Fate<P> for Ledger<'_, P> {
+impl<P: Wire> Fate<P> for DropSink<'_, P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
-        self.books.counters.dropped[packet.class() as usize] += 1;
-        self.books.counters.dropped_for[reason as usize] += 1;
-        self.books.total_dropped += 1;
-        if self.books.card {
+        self.stats.counters.dropped[packet.class() as usize] += 1;
+        self.stats.counters.dropped_for[reason as usize] += 1;
+        self.stats.total_dropped += 1;
+        if self.stats.card {
             self.around.leave_card(&packet, now);
         }
-        self.around.show(self.books.link, &packet, PacketEvent::Dropped, now);
+        self.around.show(self.stats.link, &packet, PacketEvent::Dropped, now);
         self.around.discard(packet);
     }
     fn marked(&mut self, packet: &P, now: Time) {
         // The mark is counted when the packet leaves, so that shares are of packets whose fate is known.
-        self.around.show(self.books.link, packet, PacketEvent::Marked, now);
+        self.around.show(self.stats.link, packet, PacketEvent::Marked, now);
     }
 }
 
@@ -192,7 +192,7 @@ impl<P: Wire> Link<P> {
             script: Script::new(config),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
-            books: Books { link: index, counters: LinkCounters::default(), total_dropped: 0, card },
+            stats: LinkStats { link: index, counters: LinkCounters::default(), total_dropped: 0, card },
             delays: Default::default(),
             total_lost: 0,
             total_duplicated: 0,
@@ -223,19 +223,19 @@ impl<P: Wire> Link<P> {
     /// A packet enters the queue, and is sent at once if the transmitter is idle.
     #[inline(always)]
     fn take_in(&mut self, packet: P, now: Time, around: &mut Around<P>) -> Option<Time> {
-        self.books.counters.arrived[packet.class() as usize] += 1;
+        self.stats.counters.arrived[packet.class() as usize] += 1;
         if self.watched {
             self.show(&packet, PacketEvent::Arrived, now, around);
         }
         let idle = !self.is_armed() && now >= self.free_at && self.pacing.is_none();
         debug_assert!(!idle || self.queue.backlog().packets == 0, "what waits has an event");
-        let mut ledger = Ledger { books: &mut self.books, around };
+        let mut sink = DropSink { stats: &mut self.stats, around };
         if idle {
-            let packet = self.queue.pass(packet, now, &mut ledger)?;
+            let packet = self.queue.pass(packet, now, &mut sink)?;
             self.send(packet, now, around);
             return None;
         }
-        self.queue.enqueue(packet, now, &mut ledger);
+        self.queue.enqueue(packet, now, &mut sink);
         if self.is_armed() {
             return None;
         }
@@ -258,8 +258,8 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, now: Time, around: &mut Around<P>) -> Option<Time> {
         self.wake = Time::NEVER;
-        let mut ledger = Ledger { books: &mut self.books, around };
-        let (packet, more) = self.queue.serve(now, &mut ledger);
+        let mut sink = DropSink { stats: &mut self.stats, around };
+        let (packet, more) = self.queue.serve(now, &mut sink);
         self.send(packet?, now, around);
         if more { self.arm() } else { None }
     }
@@ -273,7 +273,7 @@ impl<P: Wire> Link<P> {
             self.last_sent = (bytes, busy);
         }
         let busy = self.last_sent.1;
-        self.books.counters.busy += busy;
+        self.stats.counters.busy += busy;
         self.free_at = now + busy;
         self.send_off(packet, self.free_at, now, around);
     }
@@ -281,8 +281,8 @@ impl<P: Wire> Link<P> {
     /// Takes the next packet out of the queue, to be sent from now on.
     #[inline(always)]
     fn take_out(&mut self, now: Time, around: &mut Around<P>) -> Option<P> {
-        let mut ledger = Ledger { books: &mut self.books, around };
-        self.queue.dequeue(now, &mut ledger)
+        let mut sink = DropSink { stats: &mut self.stats, around };
+        self.queue.dequeue(now, &mut sink)
     }
 
     /// Counts a packet whose transmission begins now. Returns its bytes, overhead included.
@@ -291,11 +291,11 @@ impl<P: Wire> Link<P> {
         let arrived_as = packet.class();
         let class = arrived_as as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
-        self.books.counters.sent[class] += 1;
-        self.books.counters.sent_bytes[class] += bytes;
+        self.stats.counters.sent[class] += 1;
+        self.stats.counters.sent_bytes[class] += bytes;
         self.last_class = arrived_as;
         if packet.ecn() == Ecn::Ce && arrived_as != Ecn::Ce {
-            self.books.counters.marked[class] += 1;
+            self.stats.counters.marked[class] += 1;
         }
         if self.instrumented {
             self.delays[class].record(now.since(packet.arrived()));
@@ -309,7 +309,7 @@ impl<P: Wire> Link<P> {
     /// Tells the host whose card it is, and the observer, that a packet's transmission begins.
     #[cold]
     fn tell_sent(&self, packet: &P, now: Time, around: &mut Around<P>) {
-        if self.books.card {
+        if self.stats.card {
             around.leave_card(packet, now);
         }
         self.show(packet, PacketEvent::Sent, now, around);
@@ -352,12 +352,12 @@ impl<P: Wire> Link<P> {
     #[cold]
     fn show(&self, packet: &P, event: PacketEvent, now: Time, around: &mut Around<P>) {
         if self.instrumented {
-            around.show(self.books.link, packet, event, now);
+            around.show(self.stats.link, packet, event, now);
         }
     }
 
     fn lose(&mut self, packet: P, now: Time, around: &mut Around<P>) {
-        self.books.counters.lost += 1;
+        self.stats.counters.lost += 1;
         self.total_lost += 1;
         self.show(&packet, PacketEvent::Lost, now, around);
         around.discard(packet);
@@ -366,7 +366,7 @@ impl<P: Wire> Link<P> {
     /// Whether nothing outside can tell what happens in it before a packet has reached its far end.
     fn may_be_deferred(&self) -> bool {
         let reorders = self.impairments.as_ref().is_some_and(|impairments| impairments.reorders());
-        self.pacing.is_none() && !self.books.card && !reorders
+        self.pacing.is_none() && !self.stats.card && !reorders
     }
 
     fn is_transparent(&self) -> bool {
@@ -392,8 +392,8 @@ impl<P: Wire> Link<P> {
         }
         self.transparent = self.is_transparent() && self.pipe.is_empty();
         if let Some(queue) = &change.queue {
-            let mut ledger = Ledger { books: &mut self.books, around };
-            self.queue.reconfigure(queue, at, &mut ledger);
+            let mut sink = DropSink { stats: &mut self.stats, around };
+            self.queue.reconfigure(queue, at, &mut sink);
         }
         self.play(change, at)
     }
@@ -422,7 +422,7 @@ impl<P: Wire> Link<P> {
 
     /// Packets that its queue has dropped in the whole run.
     pub(crate) fn total_dropped(&self) -> u64 {
-        self.books.total_dropped
+        self.stats.total_dropped
     }
 
     /// Where it begins.

@@ -2,6 +2,8 @@
 //! measure by measure. What differs is shrunk to a lab that a person can read.
 //!
 //! `weir-judge` is a program of its own, since it needs nothing of weir but its command line and its `summary.json`.
+//!
+//! In go a seed and a number of cells; out comes docs/judge.md. `session.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 pub mod causes;

@@ -4,7 +4,7 @@
 use crate::cell::{Cell, Value};
 use crate::draw::draw;
 use crate::id::Id;
-use crate::shrink::{Fault, Shrunk, shrink};
+use crate::shrink::{Failing, Shrunk, shrink};
 use crate::trial::{self, LIVE, MOST_LIVE, Outcome, Trial, Way};
 use crate::verdict::Row;
 use crate::weir::{Trouble, Weir, forget_invalid, write_whole};
@@ -199,7 +199,7 @@ impl Session {
             let Some(judged) = self.state.cells.get(&number) else { continue };
             let id = self.id(number);
             eprintln!("cell {id} is shrunk: {}", judged.line);
-            let fault = Fault { outcome: judged.outcome, reason: &judged.reason, rows: &judged.rows };
+            let fault = Failing { outcome: judged.outcome, reason: &judged.reason, rows: &judged.rows };
             let shrunk = shrink(&self.weir, &draw(id), fault, &self.cell_folder(number))?;
             eprintln!("    {} after {} live runs", shrunk.line, shrunk.live);
             if let Some(judged) = self.state.cells.get_mut(&number) {

@@ -28,7 +28,7 @@ pub struct Shrunk {
 
 /// What is wrong with a cell.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fault<'a> {
+pub(crate) struct Failing<'a> {
     /// It differs or fails.
     pub(crate) outcome: Outcome,
     /// Why it fails; empty if it differs.
@@ -41,7 +41,7 @@ pub(crate) struct Fault<'a> {
 ///
 /// # Errors
 /// A file cannot be written, or weir cannot be started.
-pub(crate) fn shrink(weir: &Weir, cell: &Cell, fault: Fault<'_>, folder: &Path) -> Result<Shrunk, Trouble> {
+pub(crate) fn shrink(weir: &Weir, cell: &Cell, fault: Failing<'_>, folder: &Path) -> Result<Shrunk, Trouble> {
     let worst = fault
         .rows
         .iter()

@@ -63,7 +63,7 @@ fn main() -> Result<(), Failure> {
     transfer("cubic")?;
     for control in CONTROLS {
         let _held = weir_kernel::hold(&control.name.parse()?)?;
-        let (mut ratios, mut ours, mut cubics) = (vec![], Taken::default(), Taken::default());
+        let (mut ratios, mut ours, mut cubics) = (vec![], ValueSelector::default(), ValueSelector::default());
         for pair in 0..pairs {
             let (our, cubic) = if pair % 2 == 0 {
                 let cubic = transfer("cubic")?;
@@ -81,7 +81,7 @@ fn main() -> Result<(), Failure> {
         drop(statistics);
         let (mean, half) = interval(&ratios);
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let rate = |taken: &Taken| (pairs * TRANSFER) as f64 * 8e-9 / taken.seconds;
+        let rate = |taken: &ValueSelector| (pairs * TRANSFER) as f64 * 8e-9 / taken.seconds;
         println!(
             "| `{}` | {:+.1} % | {:+.1} to {:+.1} % | {:.1} | {:.1} | {:.2} % | {} | {} |",
             control.name,
@@ -100,19 +100,19 @@ fn main() -> Result<(), Failure> {
 
 /// Times of a transfer in seconds: on the processors, and from its first byte to its last.
 #[derive(Default)]
-struct Taken {
+struct ValueSelector {
     busy: f64,
     seconds: f64,
 }
 
-impl Taken {
-    fn add(&mut self, other: Taken) {
+impl ValueSelector {
+    fn add(&mut self, other: ValueSelector) {
         self.busy += other.busy;
         self.seconds += other.seconds;
     }
 }
 
-fn transfer(control: &'static str) -> Result<Taken, Failure> {
+fn transfer(control: &'static str) -> Result<ValueSelector, Failure> {
     let background = background()?;
     let (ready, is_ready) = mpsc::channel();
     let receiver = thread::spawn(move || -> Result<f64, Failure> {
@@ -127,7 +127,7 @@ fn transfer(control: &'static str) -> Result<Taken, Failure> {
     });
     // If the receiver fails there is no listener to connect to, and the receiver's error is reported.
     let sender = is_ready.recv().map(|()| {
-        thread::spawn(move || -> Result<Taken, Failure> {
+        thread::spawn(move || -> Result<ValueSelector, Failure> {
             let connection = socket(SENDER, control)?;
             rustix::net::connect(&connection, &ADDRESS)?;
             let mut connection = TcpStream::from(connection);
@@ -136,7 +136,7 @@ fn transfer(control: &'static str) -> Result<Taken, Failure> {
             for _ in 0..TRANSFER / WRITE {
                 connection.write_all(&bytes)?;
             }
-            Ok(Taken { busy: busy(), seconds: began.elapsed().as_secs_f64() })
+            Ok(ValueSelector { busy: busy(), seconds: began.elapsed().as_secs_f64() })
         })
     });
     let panicked = |_| Failure::from("an end of the transfer panicked");

@@ -6,6 +6,8 @@
 //! kernel unregisters the control, and connections that use it keep it until they end.
 //!
 //! All of this needs the feature `bpf`; without it, every function returns [`Problem::NotBuilt`].
+//!
+//! In go a controller's name and its parameters; out comes a control under a name of its own. `running.rs` is the file to open first.
 
 #[cfg(feature = "bpf")]
 mod capability;

@@ -1,5 +1,7 @@
 //! Real Linux: hosts are network namespaces with the kernel's own TCP, and the network between them is the `fabric` crate,
 //! pumped in real time from packet sockets.
+//!
+//! In goes a run; out come the same records as the simulator's, with the lateness of each packet. `engine.rs` is the file to open first.
 
 pub mod address;
 mod answer;

@@ -31,7 +31,7 @@ pub(crate) struct Load {
 pub(crate) struct Usage {
     /// By other processes, and by the kernel for them.
     pub foreign: f64,
-    /// Taken away by the hypervisor.
+    /// ValueSelector away by the hypervisor.
     pub steal: f64,
 }
 

@@ -5,6 +5,8 @@
 //!
 //! Nothing here reads a clock, the environment or the network.
 //!
+//! `capacity.rs` is the file to open first.
+//!
 //! ```
 //! use weir_optimum::{Mode, Problem, Session, read_csv};
 //! let network = read_csv("from,to,rate,delay\na,b,10 Mbit/s,5 ms\na,c,4 Mbit/s,1 ms\nc,b,3 Mbit/s,1 ms\n").unwrap();

@@ -26,7 +26,7 @@ use crate::packet::{Body, Flow, GroupId, Key, Packet};
 use crate::queue::{Class, Destination, Limits, Queues};
 use crate::zombie::Seen;
 use crate::{depth, starvation, zombie};
-use weir_base::{Bytes, Rate, Span, Time};
+use weir_base::{Bytes, ParameterError, Rate, Span, Time};
 
 /// The most links of a node.
 pub const PORTS: usize = 128;
@@ -70,23 +70,10 @@ impl Default for Config {
     }
 }
 
-/// A value of the configuration that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Its key.
-    pub key: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub help: String,
-}
-
 impl Config {
     /// The first fault.
-    pub fn fault(&self) -> Option<Fault> {
-        let fault = |key, message: &str, help: &str| {
-            Some(Fault { key, message: message.to_owned(), help: help.to_owned() })
-        };
+    pub fn fault(&self) -> Option<ParameterError> {
+        let fault = |key, message: &str, help: &str| Some(ParameterError::new(key, message, help));
         if self.k.is_some_and(|k| !(k.is_finite() && k > 0.0)) {
             return fault("k", "K must be positive", "write for example 1e12, or leave it out to derive it");
         }
@@ -236,7 +223,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     ///
     /// # Errors
     /// The first fault of the configuration.
-    pub fn new(id: NodeId, epoch: u32, config: Config) -> Result<Node<B, C>, Fault> {
+    pub fn new(id: NodeId, epoch: u32, config: Config) -> Result<Node<B, C>, ParameterError> {
         if let Some(fault) = config.fault() {
             return Err(fault);
         }

@@ -2,8 +2,8 @@
 //! are the user's documentation.
 
 use crate::link::{Jitters, Losses, Speed};
+use crate::per_direction::PerDirection;
 use crate::probability::Probability;
-use crate::ways::Ways;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_base::{Bytes, Span};
@@ -17,46 +17,46 @@ use weir_fabric::{Outage, Wifi};
 pub(crate) struct Bottleneck {
     /// Rate at which the link sends, counted in IP bytes and `overhead`: a constant rate, or `{ trace = "FILE" }` for a
     /// recorded link. Limits in time and in bdp are computed from a trace's mean rate.
-    pub(crate) rate: Ways<Speed>,
+    pub(crate) rate: PerDirection<Speed>,
     /// The link contends for a radio channel as an 802.11n station does; `rate` is then the radio's rate. `{}` takes the
     /// defaults.
-    pub(crate) wifi: Option<Ways<Wifi>>,
+    pub(crate) wifi: Option<PerDirection<Wifi>>,
     /// Base round-trip time, without queues and serialisation; half of it is each direction's delay. Give either this or
     /// `delay`.
     pub(crate) rtt: Option<Span>,
     /// Propagation delay, one way.
-    pub(crate) delay: Option<Ways<Span>>,
+    pub(crate) delay: Option<PerDirection<Span>>,
     /// The queue in front of the link; by default tail drop of 1000 packets.
-    pub(crate) queue: Option<Ways<weir_queue::Config>>,
+    pub(crate) queue: Option<PerDirection<weir_queue::Config>>,
     /// Random loss: a probability for each packet, 0.01 or "1 %", or loss in bursts, `{ mean = "1 %", burst = 5 }`. A plain
     /// value holds for down only.
-    pub(crate) loss: Option<Ways<Losses>>,
+    pub(crate) loss: Option<PerDirection<Losses>>,
     /// Largest IP packet that the link delivers. Larger packets are lost without a message to anyone, as on a path whose MTU is
     /// smaller than its ends know. A plain value holds for down only.
-    pub(crate) largest: Option<Ways<Bytes>>,
+    pub(crate) largest: Option<PerDirection<Bytes>>,
     /// Random delay of each packet on top of the propagation delay: "5 ms" for a uniform delay from 0 to 5 ms, or a table.
     /// Packets keep their order unless the table has `reorder = true`. A plain value holds for down only.
-    pub(crate) jitter: Option<Ways<Jitters>>,
+    pub(crate) jitter: Option<PerDirection<Jitters>>,
     /// Probability that a packet arrives twice. A plain value holds for down only.
-    pub(crate) duplicate: Option<Ways<Probability>>,
+    pub(crate) duplicate: Option<PerDirection<Probability>>,
     /// Probability that a packet arrives damaged; the receiving host discards it. A plain value holds for down only.
-    pub(crate) corrupt: Option<Ways<Probability>>,
+    pub(crate) corrupt: Option<PerDirection<Probability>>,
     /// Outages: times in which the link starts no transmission and its queue holds its packets, `[{ at = "10 s", for = "2 s"
     /// }]`. A plain value holds for down only.
-    pub(crate) outage: Option<Ways<Vec<Outage>>>,
+    pub(crate) outage: Option<PerDirection<Vec<Outage>>>,
     /// Packets that the link drops on arrival, by number: all packets are numbered from 1 as they arrive at the link. A plain
     /// value holds for down only.
-    pub(crate) drop: Option<Ways<Vec<u64>>>,
+    pub(crate) drop: Option<PerDirection<Vec<u64>>>,
     /// Packets that are held back until later ones have passed them. A plain value holds for down only.
-    pub(crate) reorder: Option<Ways<Vec<Held>>>,
+    pub(crate) reorder: Option<PerDirection<Vec<Held>>>,
     /// Bytes that each packet takes beyond its IP length (14 for an Ethernet header).
-    pub(crate) overhead: Option<Ways<Bytes>>,
+    pub(crate) overhead: Option<PerDirection<Bytes>>,
     /// Largest IP packet that the link carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths
     /// carry.
     pub(crate) mtu: Option<Bytes>,
     /// Changes of rate, delay, loss, largest packet, jitter, duplication, corruption or queue over time. A plain value holds
     /// for down only.
-    pub(crate) schedule: Option<Ways<Vec<Change>>>,
+    pub(crate) schedule: Option<PerDirection<Vec<Change>>>,
 }
 
 /// A packet that others overtake.

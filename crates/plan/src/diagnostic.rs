@@ -200,7 +200,7 @@ impl Sources {
     fn problem(&self, fault: Fault) -> Problem {
         let place = fault.origin.map(|origin| {
             let source = Arc::clone(&self.0[origin.file]);
-            Place { span: source.span(origin), source }
+            SourceRange { span: source.span(origin), source }
         });
         Problem { message: fault.message, help: fault.help, place }
     }
@@ -218,11 +218,11 @@ pub struct Diagnostics(Vec<Problem>);
 pub struct Problem {
     message: String,
     help: Option<String>,
-    place: Option<Place>,
+    place: Option<SourceRange>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct SourceRange {
     source: Arc<Source>,
     span: std::ops::Range<usize>,
 }

@@ -3,10 +3,10 @@
 use crate::bottleneck::{Bottleneck, Change, Held};
 use crate::limits;
 use crate::link::{Jitters, Losses, Speed};
+use crate::per_direction::PerDirection;
 use crate::probability::Probability;
 use crate::reader::Reader;
-use crate::route::{Place, Shape};
-use crate::ways::Ways;
+use crate::route::{LabNode, Shape};
 use weir_base::{Bytes, Rate, Span};
 use weir_fabric::{Link, Loss, MTU, Outage, Playback, Reorder};
 
@@ -17,7 +17,7 @@ const TUN_HEADER: Bytes = Bytes::new(4);
 pub(crate) struct Drawn {
     pub(crate) shape: Shape,
     pub(crate) base_rtt: Option<Span>,
-    pub(crate) nodes: Vec<Place>,
+    pub(crate) nodes: Vec<LabNode>,
     pub(crate) links: Vec<Drawing>,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Drawing {
 }
 
 /// The routers around `links` links in a row.
-pub(crate) fn routers_in_a_row(links: usize) -> Vec<Place> {
-    (0..=links).map(|n| Place::router(format!("n{n}"))).collect()
+pub(crate) fn routers_in_a_row(links: usize) -> Vec<LabNode> {
+    (0..=links).map(|n| LabNode::router(format!("n{n}"))).collect()
 }
 
 /// Links from each place to the next.
@@ -71,18 +71,18 @@ pub(crate) fn directions(
         }
     };
     let mut rates = link.rate.both();
-    let mut wifis = link.wifi.map_or([None; 2], Ways::both);
-    let mut queues = link.queue.map_or([None, None], Ways::both);
-    let overheads = link.overhead.map_or([None; 2], Ways::both);
-    let losses = link.loss.map_or([None; 2], Ways::down_only);
-    let largest = link.largest.map_or([None; 2], Ways::down_only);
-    let jitters = link.jitter.map_or([None; 2], Ways::down_only);
-    let duplicates = link.duplicate.map_or([None; 2], Ways::down_only);
-    let corruptions = link.corrupt.map_or([None; 2], Ways::down_only);
-    let mut outages = link.outage.map_or([None, None], Ways::down_only);
-    let mut drops = link.drop.map_or([None, None], Ways::down_only);
-    let mut holds = link.reorder.map_or([None, None], Ways::down_only);
-    let mut schedules = link.schedule.map_or([None, None], Ways::down_only);
+    let mut wifis = link.wifi.map_or([None; 2], PerDirection::both);
+    let mut queues = link.queue.map_or([None, None], PerDirection::both);
+    let overheads = link.overhead.map_or([None; 2], PerDirection::both);
+    let losses = link.loss.map_or([None; 2], PerDirection::down_only);
+    let largest = link.largest.map_or([None; 2], PerDirection::down_only);
+    let jitters = link.jitter.map_or([None; 2], PerDirection::down_only);
+    let duplicates = link.duplicate.map_or([None; 2], PerDirection::down_only);
+    let corruptions = link.corrupt.map_or([None; 2], PerDirection::down_only);
+    let mut outages = link.outage.map_or([None, None], PerDirection::down_only);
+    let mut drops = link.drop.map_or([None, None], PerDirection::down_only);
+    let mut holds = link.reorder.map_or([None, None], PerDirection::down_only);
+    let mut schedules = link.schedule.map_or([None, None], PerDirection::down_only);
     let mut made = Vec::new();
     for (side, (name, way)) in names.into_iter().zip(["down", "up"]).enumerate() {
         for (key, missing) in [("rate", rates[side].is_none()), ("delay", delays[side].is_none())] {

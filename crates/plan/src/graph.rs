@@ -8,7 +8,7 @@ use crate::diagnostic::suggest;
 use crate::drawing::{Drawing, Drawn, directions, in_a_row, routers_in_a_row};
 use crate::limits;
 use crate::reader::{Reader, bad_name};
-use crate::route::{Place, Shape};
+use crate::route::{LabNode, Shape};
 use crate::shape::{Arms, Ends, Graph, Row};
 use std::collections::BTreeMap;
 use weir_fabric::Link;
@@ -59,12 +59,12 @@ pub(crate) fn star(reader: &mut Reader<'_>) -> Option<Drawn> {
     let count = number_of(reader, &["star", "arms"], "a star", arms.arms, 2);
     let links = equal_links(reader, "star", link, "arm", count.unwrap_or(1))?;
     count?;
-    let leaves = (1..=links.len()).map(|number| Place::router(format!("leaf{number}")));
+    let leaves = (1..=links.len()).map(|number| LabNode::router(format!("leaf{number}")));
     let drawing = |(leaf, [down, up]): (usize, [Link; 2])| Drawing { from: 0, to: leaf, down, up: Some(up) };
     Some(Drawn {
         shape: Shape::Star,
         base_rtt: arms.base_rtt,
-        nodes: std::iter::once(Place::router("hub")).chain(leaves).collect(),
+        nodes: std::iter::once(LabNode::router("hub")).chain(leaves).collect(),
         links: (1..).zip(links).map(drawing).collect(),
     })
 }
@@ -105,7 +105,7 @@ pub(crate) fn graph(reader: &mut Reader<'_>) -> Option<Drawn> {
 }
 
 /// A graph's nodes: routers, then hosts.
-fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
+fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<LabNode>> {
     let count = graph.routers.len() + graph.hosts.len();
     if count as u64 > limits::MOST_LINKS {
         let message = format!("{count} nodes are too many");
@@ -126,7 +126,7 @@ fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
                 };
                 reader.wrong(&["graph", list], message, "name each node once");
             }
-            places.push(Place { name: name.clone(), host });
+            places.push(LabNode { name: name.clone(), host });
         }
     }
     Some(places)
@@ -135,7 +135,7 @@ fn places(reader: &mut Reader<'_>, graph: &Graph) -> Option<Vec<Place>> {
 /// A graph's link.
 fn drawing(
     reader: &mut Reader<'_>,
-    nodes: &[Place],
+    nodes: &[LabNode],
     name: &str,
     ends: &Ends,
     link: Bottleneck,

@@ -1,4 +1,5 @@
-//! From a lab file to its tree of runs: the schema, units in strings, `extends`, `[vary]`, validation and diagnostics.
+//! From a lab file to its tree of runs: the schema, units in strings, `extends`, `[vary]`, validation and diagnostics. In goes a text; out come
+//! fully spelled-out runs, or what is wrong with its place. `lab.rs` is the file to open first.
 //!
 //! ```
 //! let text = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[traffic.bulk]\ncc = \"cubic\"\n";
@@ -29,6 +30,7 @@ mod network;
 mod only;
 mod ordinary;
 mod overlay;
+mod per_direction;
 mod plot;
 mod probability;
 mod read;
@@ -48,7 +50,6 @@ mod traffic;
 mod tree;
 mod vary;
 mod warnings;
-mod ways;
 mod window;
 mod words;
 

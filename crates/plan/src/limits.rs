@@ -12,7 +12,7 @@ use crate::run::{Group, Ip, UDP_HEADER};
 use crate::timing::Timing;
 use crate::traffic::Traffic;
 use std::collections::HashSet;
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, ParameterError, Rate, Span};
 use weir_endpoint::Settings;
 use weir_fabric::{Change, Link, Outage};
 use weir_queue::Limit;
@@ -431,7 +431,7 @@ pub(crate) fn workload(reader: &mut Reader<'_>, group: &Group, mtu: Bytes) {
         reader.wrong(&["traffic", name], message, help);
     }
     datagrams(reader, group, mtu);
-    for weir_workload::Fault { key, message, help } in workload.faults(mtu) {
+    for ParameterError { key, message, help } in workload.faults(mtu) {
         let path = ["traffic", name, "workload", key];
         // A fault of a key that is left out is reported at the workload.
         let path = if reader.has(&path) { &path[..] } else { &path[..3] };

@@ -9,7 +9,7 @@ use crate::graph;
 use crate::host::Hosts;
 use crate::limits::{self, LARGEST_MTU};
 use crate::reader::Reader;
-use crate::route::{Place, Route, Routes, Shape};
+use crate::route::{LabNode, Route, Routes, Shape};
 use crate::run::Pair;
 use crate::shape::Chain;
 use crate::timing::HostJitter;
@@ -73,7 +73,7 @@ fn dumbbell(reader: &mut Reader<'_>) -> Option<Drawn> {
     Some(Drawn {
         shape: Shape::Dumbbell,
         base_rtt: Some(down.delay + up.delay),
-        nodes: ["left", "right"].map(Place::router).into(),
+        nodes: ["left", "right"].map(LabNode::router).into(),
         links: in_a_row(vec![[down, up]]),
     })
 }
@@ -112,12 +112,12 @@ fn chain(reader: &mut Reader<'_>) -> Option<Drawn> {
 fn assemble(
     shape: Shape,
     base_rtt: Option<Span>,
-    nodes: Vec<Place>,
+    nodes: Vec<LabNode>,
     drawings: Vec<Drawing>,
 ) -> (Network, Routes) {
     // Routers accept the largest packet of any link.
     let largest = drawings.iter().map(|drawing| drawing.down.mtu).max().unwrap_or(MTU);
-    let node = |place: &Place| Node {
+    let node = |place: &LabNode| Node {
         name: place.name.clone(),
         host: false,
         jitter: Span::ZERO,

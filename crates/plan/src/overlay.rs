@@ -4,17 +4,18 @@
 use crate::carriage::{Choice, Class, Use};
 use crate::diagnostic::suggest;
 use crate::each::Places;
+use crate::per_direction::Direction;
 use crate::reader::{Beside, Reader};
 use crate::run::{Carriage, Ip, Station};
 use crate::traffic::Traffic;
-use crate::ways::Direction;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
+use weir_base::ParameterError;
 use weir_fabric::Network;
 use weir_overlay::admission;
 use weir_overlay::nodes::NODES;
-use weir_station::{Config, Fault};
+use weir_station::Config;
 use weir_workload::Role;
 
 /// The nodes of an overlay. Their parameters stand beside this.
@@ -73,7 +74,7 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network, stations: &mut V
         return overlay;
     };
     let config = Config::OverlayNode(parameters);
-    if let Some(Fault { key, message, help }) = config.fault(false) {
+    if let Some(ParameterError { key, message, help }) = config.fault(false) {
         let path = ["overlay", key];
         let path = if reader.has(&path) { &path[..] } else { &path[..1] };
         reader.wrong(path, message, help);

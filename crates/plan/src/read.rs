@@ -6,8 +6,8 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The name by which a type asks for a value that may be given for each direction; see [`crate::ways::Ways`].
-pub(crate) const WAYS: &str = "weir ways";
+/// The name by which a type asks for a value that may be given for each direction; see [`crate::per_direction::PerDirection`].
+pub(crate) const PER_DIRECTION: &str = "weir per direction";
 
 /// Reads a value.
 pub(crate) fn read<'de, T: serde::Deserialize<'de>>(node: &'de Node) -> Result<T, Fault> {
@@ -43,7 +43,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, Fault> {
         match &self.item {
             Item::Table(table)
-                if name == WAYS && (table.get("down").is_some() || table.get("up").is_some()) =>
+                if name == PER_DIRECTION && (table.get("down").is_some() || table.get("up").is_some()) =>
             {
                 visitor.visit_map(Entries::of(table))
             }

@@ -3,10 +3,10 @@
 use crate::diagnostic::suggest;
 use crate::each::Places;
 use crate::limits::LARGEST_MTU;
+use crate::per_direction::Direction;
 use crate::reader::Reader;
 use crate::run::Station;
 use crate::traffic::Traffic;
-use crate::ways::Direction;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_base::{Bytes, Rate, Span};
@@ -27,22 +27,22 @@ pub(crate) enum Shape {
 
 /// A node of the lab's own network, where groups begin and end.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct LabNode {
     pub(crate) name: String,
     /// Whether it is a host, which forwards nothing.
     pub(crate) host: bool,
 }
 
-impl Place {
-    pub(crate) fn router(name: impl Into<String>) -> Place {
-        Place { name: name.into(), host: false }
+impl LabNode {
+    pub(crate) fn router(name: impl Into<String>) -> LabNode {
+        LabNode { name: name.into(), host: false }
     }
 }
 
 /// The network in which the paths of groups are found.
 pub(crate) struct Routes {
     shape: Shape,
-    places: Vec<Place>,
+    places: Vec<LabNode>,
     hops: Vec<Hop>,
 }
 
@@ -102,7 +102,7 @@ enum NoRoute {
 
 impl Routes {
     /// Paths through these links between these places. Links refer to places by index.
-    pub(crate) fn new(shape: Shape, places: Vec<Place>, links: &[Link]) -> Routes {
+    pub(crate) fn new(shape: Shape, places: Vec<LabNode>, links: &[Link]) -> Routes {
         let hop = |link: &Link| Hop {
             name: link.name.clone(),
             from: link.from,

@@ -80,7 +80,7 @@ const REGISTRIES: [Registry; 5] = [
     Registry {
         what: weir_station::Config::WHAT,
         names: weir_station::Config::NAMES,
-        beside: <crate::station::Place as crate::reader::Beside>::OWN,
+        beside: <crate::station::StationPosition as crate::reader::Beside>::OWN,
         check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
     },
     Registry {

@@ -8,12 +8,13 @@ use crate::run::Station;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
+use weir_base::ParameterError;
 use weir_fabric::Network;
-use weir_station::{Config, Fault};
+use weir_station::Config;
 
 /// Where a station stands. Its kind and its parameters stand beside this.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub(crate) struct Place {
+pub(crate) struct StationPosition {
     /// The router at which it stands, by name: "left" or "right" of a dumbbell, "n0", "n1" and so on of a chain.
     pub(crate) at: String,
     /// Links at that router, by name (`["down"]`): the station sees only packets that reach the router by one of them or leave
@@ -22,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) links: Vec<String>,
 }
 
-impl Beside for Place {
+impl Beside for StationPosition {
     const OWN: &'static [&'static str] = &["at", "links"];
 }
 
@@ -34,15 +35,15 @@ impl JsonSchema for Section {
         Config::WHAT.into()
     }
 
-    /// A table of `kind` and parameters as every registry has it, with the keys of [`Place`] in it.
+    /// A table of `kind` and parameters as every registry has it, with the keys of [`StationPosition`] in it.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let place = Place::json_schema(generator).to_value();
+        let place = StationPosition::json_schema(generator).to_value();
         let mut schema = Config::json_schema(generator).to_value();
         schema["description"] = "A station at a router: a table of `at`, `kind` and parameters.".into();
         if let Some(forms) = schema["anyOf"].as_array_mut() {
             forms.retain(|form| form["properties"].is_object());
             for form in forms {
-                for key in Place::OWN {
+                for key in StationPosition::OWN {
                     form["properties"][*key] = place["properties"][*key].clone();
                 }
                 form["required"] = serde_json::json!(["at", "kind"]);
@@ -69,7 +70,7 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network) -> Vec<Station> 
         if network.nodes.iter().any(|node| node.name == *name) {
             reader.wrong(&path, format!("`{name}` is a station and a node"), "give the station another name");
         }
-        let Some((Some(place), rest)) = reader.beside::<Place>(&path) else { continue };
+        let Some((Some(place), rest)) = reader.beside::<StationPosition>(&path) else { continue };
         match read::<Config>(&rest) {
             Ok(station) => stations.extend(placed(reader, network, &stations, name, &place, station)),
             // The schema explains what is wrong with its kind and parameters.
@@ -85,7 +86,7 @@ fn placed(
     network: &Network,
     others: &[Station],
     name: &str,
-    place: &Place,
+    place: &StationPosition,
     station: Config,
 ) -> Option<Station> {
     let wrong_at = ["stations", name, "at"];
@@ -122,7 +123,7 @@ fn placed(
         reader.wrong(&["stations", name], "nodes of the overlay are placed by [overlay]", help);
         return None;
     }
-    if let Some(Fault { key, message, help }) = station.fault(!place.links.is_empty()) {
+    if let Some(ParameterError { key, message, help }) = station.fault(!place.links.is_empty()) {
         let path = ["stations", name, key];
         // A missing key is reported at the station itself.
         let path = if reader.has(&path) { &path[..] } else { &path[..2] };

@@ -2,8 +2,8 @@
 
 use crate::carriage::Choice;
 use crate::each::{Places, Times};
+use crate::per_direction::Direction;
 use crate::run::Ip;
-use crate::ways::Direction;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};

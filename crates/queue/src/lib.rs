@@ -3,6 +3,8 @@
 //!
 //! A discipline is a pure state machine: packets and times go in, packets and fates come out. It never reads a clock, and
 //! draws random numbers only from the stream that it was built with.
+//!
+//! `tail_drop.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 mod adaptive_red;
@@ -34,7 +36,7 @@ mod testing;
 pub use limit::Limit;
 
 use std::fmt::Debug;
-use weir_base::{Bytes, FlowId, Packet, Random, Rate, Span, Time};
+use weir_base::{Bytes, FlowId, Packet, ParameterError, Random, Rate, Span, Time};
 
 /// A queue discipline.
 ///
@@ -111,17 +113,6 @@ impl Backlog {
     }
 }
 
-/// An error in a parameter whose type is right.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The parameter.
-    pub key: &'static str,
-    /// What is wrong with it.
-    pub message: String,
-    /// What to write instead.
-    pub help: String,
-}
-
 /// How a shaper holds some flows back, all of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shaping {
@@ -146,7 +137,7 @@ trait Parameters {
         ("queue", Vec::new())
     }
     /// What is wrong with the parameters on this link, beyond their types; `None` if nothing is.
-    fn fault(&self, link: &Link) -> Option<Fault> {
+    fn fault(&self, link: &Link) -> Option<ParameterError> {
         let _ = link;
         None
     }
@@ -164,7 +155,7 @@ trait Parameters {
 impl Config {
     /// What is wrong with the parameters on this link, beyond their types, or else with those of the first faulty inner queue;
     /// `None` if nothing is.
-    pub fn fault(&self, link: &Link) -> Option<Fault> {
+    pub fn fault(&self, link: &Link) -> Option<ParameterError> {
         let (_, inner) = self.inner();
         self.parameters().fault(link).or_else(|| inner.into_iter().find_map(|queue| queue.fault(link)))
     }

@@ -1,7 +1,7 @@
 //! Ranges of parameters that several disciplines share. An error message says what to write instead.
 
 use serde::{Deserialize, Deserializer, de::Error};
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, Rate, Span, within};
 
 /// Shortest period of an update: about the time of a packet of 1500 bytes at 100 Mbit/s; a shorter one measures nothing new.
 const SHORTEST_PERIOD: Span = Span::from_micros(100);
@@ -28,13 +28,7 @@ pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D
 
 /// A shaper's burst: the bytes it may send at once.
 pub(crate) fn burst<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-    match Bytes::deserialize(deserializer)? {
-        burst if (BURSTS[0]..=BURSTS[1]).contains(&burst) => Ok(burst),
-        burst => {
-            let [least, most] = BURSTS;
-            Err(D::Error::custom(format!("a burst of {burst} is out of range; write {least} to {most}")))
-        }
-    }
+    within(deserializer, BURSTS[0]..=BURSTS[1])
 }
 
 pub(crate) fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
@@ -48,41 +42,25 @@ pub(crate) fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span,
 
 /// A weight in 1/s.
 pub(crate) fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    within(deserializer, LARGEST_WEIGHT)
+    within(deserializer, 0.0..=LARGEST_WEIGHT)
 }
 
 /// A share or a probability; 0 to 1.
 pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    within(deserializer, 1.0)
+    within(deserializer, 0.0..=1.0)
 }
 
 /// A factor that couples two probabilities; 0 to 255 (a byte in Linux).
 pub(crate) fn coupling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    within(deserializer, 255.0)
-}
-
-fn within<'de, D: Deserializer<'de>>(deserializer: D, most: f64) -> Result<f64, D::Error> {
-    match f64::deserialize(deserializer)? {
-        value if (0.0..=most).contains(&value) => Ok(value),
-        value => Err(D::Error::custom(format!("{value} is out of range; write a number from 0 to {most}"))),
-    }
+    within(deserializer, 0.0..=255.0)
 }
 
 /// A number of buckets.
 pub(crate) fn flows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        flows if (1..=MOST_FLOWS).contains(&flows) => Ok(flows),
-        flows => Err(D::Error::custom(format!("{flows} buckets are out of range; write 1 to {MOST_FLOWS}"))),
-    }
+    within(deserializer, 1..=MOST_FLOWS)
 }
 
 /// The bytes that a queue may send in one turn.
 pub(crate) fn quantum<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-    match Bytes::deserialize(deserializer)? {
-        quantum if (QUANTA[0]..=QUANTA[1]).contains(&quantum) => Ok(quantum),
-        quantum => {
-            let [least, most] = QUANTA;
-            Err(D::Error::custom(format!("a quantum of {quantum} is out of range; write {least} to {most}")))
-        }
-    }
+    within(deserializer, QUANTA[0]..=QUANTA[1])
 }

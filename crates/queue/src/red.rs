@@ -7,11 +7,11 @@
 //! as the lab writes them.
 
 use crate::limit::{Room, Size};
-use crate::{Backlog, DropReason, Fate, Fault, Limit, Link, Queue, parameter};
+use crate::{Backlog, DropReason, Fate, Limit, Link, Queue, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weir_base::{Packet, Random, Span, Time, math};
+use weir_base::{Packet, ParameterError, Random, Span, Time, math};
 
 /// Parameters of RED, named as Linux and the paper name them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,10 +47,10 @@ impl crate::Parameters for Config {
         let max = self.max.map(|max| ("max", max));
         [("limit", self.limit), ("min", self.min)].into_iter().chain(max).collect()
     }
-    fn fault(&self, link: &Link) -> Option<Fault> {
+    fn fault(&self, link: &Link) -> Option<ParameterError> {
         let (min, max, in_bytes) = self.thresholds(link);
         let unit = if in_bytes { "bytes" } else { "packets" };
-        (min > max).then(|| Fault {
+        (min > max).then(|| ParameterError {
             key: "max",
             message: format!("max is below min: {max} and {min} {unit} on this link"),
             help: "write a max of at least min; left out, it is three times min".into(),

@@ -6,6 +6,8 @@
 //! computed from the view, and a [`RunSummary`] holds the metrics of a run in `summary.json`. [`series()`] computes values
 //! over time, [`spreads`] distributions. [`compare::compare`] compares two results, [`trajectory`] holds single flows of two
 //! runs beside each other, [`export`] writes tables for other tools.
+//!
+//! `types.rs` is the file to open first, then `metrics/mod.rs`.
 #![forbid(unsafe_code)]
 
 mod alone;
@@ -22,6 +24,7 @@ mod packed;
 mod reader;
 mod records;
 mod seal;
+mod selector;
 mod series;
 mod shard;
 mod spread;
@@ -30,7 +33,6 @@ mod sum;
 mod summary;
 mod table;
 mod tables;
-mod taken;
 #[cfg(test)]
 mod testing;
 mod tidy;
@@ -54,6 +56,7 @@ pub use oracle::{LEAST_USED_PERCENT, MOST_ESTIMATE, ROUND_TRIPS_ABOVE, STARTUP_R
 pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{read_sealed, read_shard_sealed, seal};
+pub use selector::{Statistic, ValueSelector};
 pub use series::{SeriesSet, Subject, Values, flow_series, series};
 pub use shard::{read_shard, write_shard};
 pub use spread::{SHARES, Spread, spreads};
@@ -63,7 +66,6 @@ pub use summary::{
     Summary, WindowSummary,
 };
 pub use tables::{Described, Table};
-pub use taken::{Statistic, Taken};
 pub use tidy::{Tidy, export_tidy};
 pub use types::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,

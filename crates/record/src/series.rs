@@ -3,15 +3,15 @@
 //! series is computed when it is asked for: most plots show only a few.
 
 mod grid;
+mod states;
 #[cfg(test)]
 mod tests;
-mod told;
 mod waits;
 
 use crate::info::RunInfo;
 use crate::metrics::{Counts, Level, Metric, Packets, Reduction, Value, View};
 use crate::records::Records;
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use crate::types::{Component, FlowSample, LinkSample};
 use grid::{Grid, Means, Points};
 use std::borrow::Cow;
@@ -166,7 +166,7 @@ impl SeriesSet<'_> {
             (Reduction::Windows, _) => Some(self.traffic_of(of)?.windows.values()),
             (reduction, Subject::Group(group)) => {
                 let waits = self.waits.get(group as usize)?;
-                waits.values(reduction, &self.grid).or_else(|| self.told(metric, reduction, group))
+                waits.values(reduction, &self.grid).or_else(|| self.of_states(metric, reduction, group))
             }
             _ => None,
         }

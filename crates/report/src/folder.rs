@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weir_engine::write_below;
+use weir_engine::atomic_write;
 
 /// The folders below `report/` with the files of single runs and of pairs of flows.
 const RUN_FOLDERS: [&str; 6] = ["sim", "live", "both", "pages", "series", "trajectories"];
@@ -30,7 +30,8 @@ impl Folder {
     /// Writes one file; `name` is its path from the result folder, with slashes.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), ReportError> {
         let path = self.root.join(name);
-        write_below(&self.root, name, content).map_err(|source| WriteError { path: path.clone(), source })?;
+        atomic_write(&self.root, name, content)
+            .map_err(|source| WriteError { path: path.clone(), source })?;
         self.written().insert(path);
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! The report: a self-contained folder of HTML that opens from disk, and the tables that `weir run` and `weir compare`
 //! end with. Every number comes from [`lab::Lab`] and [`charts::RunSeries`], which are computed from records and
 //! metrics only; every page opens with a sentence made from the numbers ([`sentence`]).
+//!
+//! In goes a result folder's lab; out come pages, plots and tables. `lab.rs` is the file to open first.
 
 mod absent;
 mod answer;

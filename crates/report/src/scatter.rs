@@ -10,7 +10,7 @@ use crate::ticks;
 use std::fmt::Write;
 use weir_base::Random;
 use weir_plan::{Axis, Lab};
-use weir_record::{RunSummary, Statistic, Summary, Taken, metric};
+use weir_record::{RunSummary, Statistic, Summary, ValueSelector, metric};
 
 /// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -68,7 +68,7 @@ pub(crate) fn scatters(lab: &Lab, summary: &Summary) -> Vec<Scatter> {
 }
 
 fn value(axis: &Axis, run: &RunSummary) -> Option<f64> {
-    let taken = Taken { of: axis.of.as_slice(), class: None, window: axis.window.as_deref() };
+    let taken = ValueSelector { of: axis.of.as_slice(), class: None, window: axis.window.as_deref() };
     run.value(&axis.metric, taken, Statistic::Mean)
 }
 

@@ -130,15 +130,15 @@ pub(crate) fn class_of(filter: &Message) -> Option<Handle> {
 /// The request that makes a filter, from the kernel's listing of it. `None` for the other entries of a listing: the priorities that
 /// have filters, and the table that holds them.
 pub(crate) fn as_request(mut filter: Message) -> Option<Message> {
-    let told = attributes(filter.attribute(OPTIONS)?);
+    let filter_text = attributes(filter.attribute(OPTIONS)?);
     if filter.handle == Handle::NONE
-        || (filter.kind() == "u32" && told.iter().all(|(kind, _)| *kind != SELECTOR))
+        || (filter.kind() == "u32" && filter_text.iter().all(|(kind, _)| *kind != SELECTOR))
     {
         return None;
     }
     if filter.kind() == "u32" {
         let mut options = vec![];
-        for (kind, value) in told {
+        for (kind, value) in filter_text {
             match word(&value, 0) {
                 // `TCA_CLS_FLAGS_IN_HW` and its opposite (whether the card filters) appear in listings only.
                 Some(flags) if kind == FLAGS => push(&mut options, kind, &(flags & ASKED).to_ne_bytes()),
@@ -154,25 +154,28 @@ pub(crate) fn as_request(mut filter: Message) -> Option<Message> {
 mod tests {
     use super::*;
 
-    fn told(address: &str, length: u8, port: Option<u16>) -> String {
+    fn filter_text(address: &str, length: u8, port: Option<u16>) -> String {
         Match { address: address.parse().unwrap(), length, port }.to_string()
     }
 
     #[test]
     fn filters_compare_the_bits_of_the_prefix() {
         assert_eq!(
-            told("10.1.0.0", 16, None),
+            filter_text("10.1.0.0", 16, None),
             "protocol ip pref 34 u32 match u32 0x0a010000 0xffff0000 at 16"
         );
         assert_eq!(
-            told("10.1.2.3", 32, None),
+            filter_text("10.1.2.3", 32, None),
             "protocol ip pref 2 u32 match u32 0x0a010203 0xffffffff at 16"
         );
-        assert_eq!(told("0.0.0.0", 0, None), "protocol ip pref 66 u32 match u32 0x00000000 0x00000000 at 0");
+        assert_eq!(
+            filter_text("0.0.0.0", 0, None),
+            "protocol ip pref 66 u32 match u32 0x00000000 0x00000000 at 0"
+        );
         let v6 = "protocol ipv6 pref 228 u32 match u32 0x20010db8 0xffffffff at 24 match u32 0x00010000 0xffff0000 at 28";
-        assert_eq!(told("2001:db8:1::", 48, None), v6);
+        assert_eq!(filter_text("2001:db8:1::", 48, None), v6);
         let port = "protocol ip pref 1 u32 match u32 0x0a010203 0xffffffff at 16 match u32 0x05000000 0x0f000000 at 0 \
                     match u32 0x00000050 0x0000ffff at 20";
-        assert_eq!(told("10.1.2.3", 32, Some(80)), port);
+        assert_eq!(filter_text("10.1.2.3", 32, Some(80)), port);
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! A [`Step`] is one change; it can be printed as a `tc` command or made at a [`Device`]. A [`Snapshot`] holds all settings of a device,
 //! as the kernel writes them. To restore it, the same bytes are handed to the kernel again, whichever disciplines they describe.
+//!
+//! `step.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 mod device;

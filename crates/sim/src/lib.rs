@@ -1,5 +1,7 @@
 //! The deterministic simulator: virtual time, packet by packet, one thread per run. Hosts with their transports and
 //! applications stand at the edge of a [`weir_fabric::Fabric`]; one seed gives one result, to the byte.
+//!
+//! In goes a run; out come its records. `world.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 mod flow;

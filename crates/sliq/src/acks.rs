@@ -165,7 +165,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    fn told(acks: &mut Acks) -> Vec<(u32, u32)> {
+    fn taken(acks: &mut Acks) -> Vec<(u32, u32)> {
         let ack = acks.tell(Time::ZERO).unwrap();
         ack.ranges().map(|(high, low)| (ack.largest - high, ack.largest - low)).collect()
     }
@@ -176,10 +176,10 @@ mod tests {
         for number in [0, 1, 2, 5, 9, 8, 4] {
             assert!(acks.take(number, 0, Time::ZERO));
         }
-        assert_eq!(told(&mut acks), [(9, 8), (5, 4), (2, 0)]);
+        assert_eq!(taken(&mut acks), [(9, 8), (5, 4), (2, 0)]);
         assert!(!acks.take(5, 0, Time::ZERO));
         assert!(acks.take(3, 0, Time::ZERO));
-        assert_eq!(told(&mut acks), [(9, 8), (5, 0)]);
+        assert_eq!(taken(&mut acks), [(9, 8), (5, 0)]);
         assert_eq!(acks.tell(Time::ZERO).unwrap().received, 8);
     }
 
@@ -255,7 +255,7 @@ mod tests {
             acks.take(number, 0, ms(0));
             acks.ask(false, ms(0));
         }
-        assert_eq!(told(&mut acks), [(999, 0)]);
+        assert_eq!(taken(&mut acks), [(999, 0)]);
     }
 
     #[test]
@@ -266,6 +266,6 @@ mod tests {
         }
         assert_eq!(acks.ranges.len(), REMEMBERED);
         assert!(!acks.take(1, 0, Time::ZERO));
-        assert_eq!(told(&mut acks).len(), MOST_RANGES);
+        assert_eq!(taken(&mut acks).len(), MOST_RANGES);
     }
 }

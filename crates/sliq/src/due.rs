@@ -18,7 +18,7 @@ pub(crate) fn micros(now: Time) -> u32 {
 }
 
 /// The due time that a packet that leaves now carries, for a segment due at `due`.
-pub(crate) fn told(due: u32, now: Time) -> u32 {
+pub(crate) fn on_wire(due: u32, now: Time) -> u32 {
     let now = micros(now);
     if (due.wrapping_sub(now) as i32) < -(LATEST as i32) { now.wrapping_sub(LATEST) } else { due }
 }
@@ -44,7 +44,7 @@ impl PeerClock {
     }
 
     /// The peer tells the smallest round trip in microseconds.
-    pub(crate) fn told(&mut self, round_trip: u32) {
+    pub(crate) fn set_smallest_rtt(&mut self, round_trip: u32) {
         self.round_trip = Some(round_trip);
     }
 
@@ -103,7 +103,7 @@ mod tests {
         clock.heard(2_013_000u32.wrapping_sub(7_000_000), ms(2_013));
         clock.heard(2_110_000u32.wrapping_sub(7_100_000), ms(2_110));
         assert_eq!(clock.due(7_150_000, ms(2_110)), None);
-        clock.told(20_000);
+        clock.set_smallest_rtt(20_000);
         assert_eq!(clock.due(7_150_000, ms(2_110)), Some(ms(2_150)));
         assert_eq!(clock.due(7_050_000, ms(2_110)), Some(ms(2_050)));
     }
@@ -114,9 +114,9 @@ mod tests {
         assert!(is_in_range(Some(60_000_007), 7) && !is_in_range(Some(60_000_008), 7));
         assert!(is_in_range(Some(u32::MAX), 7));
         // An hour late would wrap around; it is sent as 1,000 s late.
-        let late = told(5, ms(2_000_000));
+        let late = on_wire(5, ms(2_000_000));
         assert_eq!(late, 1_000_000_000);
-        assert_eq!(told(5, ms(3)), 5);
+        assert_eq!(on_wire(5, ms(3)), 5);
     }
 
     #[test]

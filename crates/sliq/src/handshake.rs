@@ -120,7 +120,7 @@ pub struct Initiator {
 }
 
 /// The meaning of an answer.
-pub enum Told {
+pub enum Step {
     /// The request is to be retransmitted; it now carries a cookie.
     Again,
     /// The ends have agreed, by the answer to the request with this number.
@@ -158,7 +158,7 @@ impl Initiator {
     }
 
     /// Takes a packet that has arrived. `None` if it is no answer to this request; nothing has changed then.
-    pub fn take(&mut self, packet: &[u8], now: Time) -> Option<Told> {
+    pub fn take(&mut self, packet: &[u8], now: Time) -> Option<Step> {
         let [_, connection @ ..] = self.connection.to_be_bytes();
         if packet.first() == Some(&COOKIE_KIND) {
             let (_, cookie) = packet.split_first_chunk::<HEADER>()?;
@@ -166,7 +166,7 @@ impl Initiator {
                 return None;
             }
             self.cookie = cookie.try_into().ok()?;
-            return Some(Told::Again);
+            return Some(Step::Again);
         }
         let (header, rest) = Header::read(packet)?;
         if header.kind != Kind::Accept || header.connection != self.connection {
@@ -175,7 +175,7 @@ impl Initiator {
         let handshake = self.handshake.as_mut()?;
         handshake.read_message(by_length(rest)?, &mut [0; LONGEST]).ok()?;
         let seal = agreed(self.handshake.take()?, now)?;
-        Some(Told::Agreed(Box::new(seal), header.number))
+        Some(Step::Agreed(Box::new(seal), header.number))
     }
 }
 

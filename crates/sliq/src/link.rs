@@ -2,7 +2,7 @@
 //! connection or answers a request. Until a sealed packet of the asking peer opens, only the answers to its requests are sent to it.
 
 use super::connection::Connection;
-use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Told, answer_to};
+use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Step, answer_to};
 use super::opening::Opening;
 use super::seal::{KEY, Seal};
 use super::shared::Shared;
@@ -155,8 +155,8 @@ impl Link {
             }
             Cover::Asking(asking) => match asking.initiator.take(packet, now) {
                 // The request is retransmitted with the cookie at once.
-                Some(Told::Again) => asking.opening.hurry(now),
-                Some(Told::Agreed(seal, number)) => {
+                Some(Step::Again) => asking.opening.hurry(now),
+                Some(Step::Agreed(seal, number)) => {
                     let rtt = asking.opening.round_trip(number.into(), now);
                     self.connection.agreed(rtt, true, now);
                     self.cover = Cover::Sealed(seal);

@@ -4,11 +4,11 @@
 //!
 //! An application's endpoints are the lab's flows whose transport names the application's number, and no others.
 
-use crate::{Coordinated, Fault, Parameters, Place};
+use crate::{Coordinated, Parameters, StationContext};
 use core::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Time;
+use weir_base::{ParameterError, Time};
 use weir_coord::config::{Ports, Prefix};
 use weir_coord::point::Counters;
 use weir_coord::seal::Key;
@@ -75,9 +75,8 @@ fn room(config: &Config, coordinated: &[Coordinated]) -> weir_coord::Config {
 }
 
 impl Parameters for Config {
-    fn fault(&self, placed: bool) -> Option<Fault> {
-        let fault =
-            |key, message: &str, help: &str| Some(Fault { key, message: message.into(), help: help.into() });
+    fn fault(&self, placed: bool) -> Option<ParameterError> {
+        let fault = |key, message: &str, help: &str| Some(ParameterError::new(key, message, help));
         if !placed {
             let help = "write links = [..] with the links to and from the other aggregation point: [\"down\", \"up\"]";
             return fault("links", "an aggregation point needs to know which links belong to the path", help);
@@ -106,7 +105,7 @@ pub(crate) struct AggregationPoint {
 }
 
 impl AggregationPoint {
-    pub(crate) fn new(config: &Config, place: &Place) -> AggregationPoint {
+    pub(crate) fn new(config: &Config, place: &StationContext) -> AggregationPoint {
         let room = room(config, &place.coordinated);
         let only = room.application.len() == 1;
         // Plans check the parameters; a point with wrong ones would serve no application.

@@ -1,7 +1,7 @@
 //! An ECN bleacher: a middlebox that clears or rewrites the ECN codepoints of passing packets, as routers do that treat the
 //! two bits as a part of the old type-of-service byte (RFC 3168, section 22).
 
-use crate::{Parameters, Place};
+use crate::{Parameters, StationContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{CODEPOINTS, Ecn};
@@ -40,7 +40,7 @@ pub(crate) struct Bleacher {
 }
 
 impl Bleacher {
-    pub(crate) fn new(config: &Config, _: &Place) -> Bleacher {
+    pub(crate) fn new(config: &Config, _: &StationContext) -> Bleacher {
         let Config { not_ect, ect1, ect0, ce } = *config;
         Bleacher { becomes: [not_ect, ect1, ect0, ce], rewritten: [0; 4] }
     }
@@ -75,7 +75,7 @@ mod tests {
     fn bleach(text: &str) -> (Vec<Ecn>, Option<f64>) {
         let config: Config = serde_json::from_str(text).unwrap();
         let sent = CODEPOINTS.map(|ecn| Sent { ms: 0, length: 1500, ecn });
-        let (arrived, fabric) = past(Box::new(Bleacher::new(&config, &Place::default())), 2, &sent);
+        let (arrived, fabric) = past(Box::new(Bleacher::new(&config, &StationContext::default())), 2, &sent);
         assert_eq!(fabric.totals().delivered, 4);
         (arrived.iter().map(|packet| packet.ecn).collect(), state(&fabric, "rewritten_ce_packets"))
     }

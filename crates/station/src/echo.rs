@@ -2,7 +2,7 @@
 //! source, unchanged. Packets that only pass are forwarded; packets that are addressed to it and cannot be answered are
 //! discarded.
 
-use crate::{Parameters, Place};
+use crate::{Parameters, StationContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_fabric::{Net, Station, Wire};
@@ -19,7 +19,7 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    pub(crate) fn new(_: &Config, _: &Place) -> Echo {
+    pub(crate) fn new(_: &Config, _: &StationContext) -> Echo {
         Echo { answered: 0 }
     }
 }
@@ -55,7 +55,8 @@ mod tests {
 
     fn echo(to: usize, length: u32) -> (Vec<(usize, u64)>, u64, f64) {
         let sent = Sent { ms: 0, length, ecn: Ecn::Ect0 };
-        let (arrived, fabric) = past(Box::new(Echo::new(&Config {}, &Place::default())), to, &[sent; 3]);
+        let (arrived, fabric) =
+            past(Box::new(Echo::new(&Config {}, &StationContext::default())), to, &[sent; 3]);
         let arrivals = arrived.iter().map(|packet| (packet.destination, packet.ms)).collect();
         (arrivals, fabric.totals().discarded, state(&fabric, "answered_packets").unwrap())
     }

@@ -2,6 +2,8 @@
 //! defines what a station is and may do; both engines run the same stations.
 //!
 //! This crate is separate from `fabric`, so that stations may use crates that import `fabric`.
+//!
+//! `policer.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 mod aggregation_point;
@@ -16,11 +18,12 @@ pub use overlay_node::{Config as Overlay, Entering, Leaving, Neighbour, Seat};
 
 use core::net::IpAddr;
 use std::ops::RangeInclusive;
+use weir_base::ParameterError;
 use weir_fabric::{Station, Wire};
 
 /// What a station learns about its lab when it is built.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct StationContext {
     /// The seed of its random draws.
     pub seed: u64,
     /// The flows of the lab that carry Coordination Protocol headers.
@@ -40,21 +43,10 @@ pub struct Coordinated {
     pub ports: RangeInclusive<u16>,
 }
 
-/// An error in a station's parameters that their types do not exclude.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The key that is wrong.
-    pub key: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// How to correct it.
-    pub help: String,
-}
-
 /// What the registry asks the parameters of each kind of station.
 trait Parameters {
     /// What is wrong with the parameters beyond their types; `placed` says whether the lab names links for the station.
-    fn fault(&self, placed: bool) -> Option<Fault> {
+    fn fault(&self, placed: bool) -> Option<ParameterError> {
         let _ = placed;
         None
     }
@@ -83,14 +75,14 @@ macro_rules! stations {
             }
 
             /// Builds the station for its place in a lab.
-            pub fn build<P: Wire + 'static>(&self, place: &Place) -> Box<dyn Station<P>> {
+            pub fn build<P: Wire + 'static>(&self, place: &StationContext) -> Box<dyn Station<P>> {
                 match self {
                     $(Config::$Variant(config) => Box::new($module::$Type::new(config, place)),)+
                 }
             }
 
             /// What is wrong with the parameters beyond their types; `placed` says whether the lab names links for the station.
-            pub fn fault(&self, placed: bool) -> Option<Fault> {
+            pub fn fault(&self, placed: bool) -> Option<ParameterError> {
                 match self {
                     $(Config::$Variant(config) => config.fault(placed),)+
                 }

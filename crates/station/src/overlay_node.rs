@@ -11,7 +11,7 @@ mod entry;
 mod hop;
 mod state;
 
-use crate::{Fault, Parameters, Place};
+use crate::{Parameters, StationContext};
 use carried::{Carried, Out};
 use cat::Carrier;
 use entry::Entry;
@@ -19,7 +19,7 @@ use hop::Hop;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weir_base::{Bytes, FlowId, Rate, Span, Time};
+use weir_base::{Bytes, FlowId, ParameterError, Rate, Span, Time};
 use weir_fabric::{Net, Present, Station, Wire};
 use weir_overlay::gradient::Gradients;
 use weir_overlay::message::header::{LONGEST, is_packet};
@@ -102,7 +102,7 @@ impl Config {
 }
 
 impl Parameters for Config {
-    fn fault(&self, _: bool) -> Option<Fault> {
+    fn fault(&self, _: bool) -> Option<ParameterError> {
         if let cat::Config::Sliq(config) = &self.cat
             && let Some(key) = config.fault()
         {
@@ -110,10 +110,9 @@ impl Parameters for Config {
                 "cc" => ("`cc` names no controller, or more than two", "write cc = [\"copa\"]"),
                 _ => ("`sensitive` with arq-fec needs a deadline", "write deadline = \"50 ms\" beside it"),
             };
-            return Some(Fault { key: "cat", message: message.to_owned(), help: help.to_owned() });
+            return Some(ParameterError::new("cat", message, help));
         }
-        let weir_overlay::node::Fault { key, message, help } = self.node().fault()?;
-        Some(Fault { key, message, help })
+        self.node().fault()
     }
 }
 
@@ -215,7 +214,7 @@ impl<P> fmt::Debug for OverlayNode<P> {
 }
 
 impl<P: Wire> OverlayNode<P> {
-    pub(crate) fn new(config: &Config, place: &Place) -> OverlayNode<P> {
+    pub(crate) fn new(config: &Config, place: &StationContext) -> OverlayNode<P> {
         let seat = place.overlay.as_ref();
         // A configuration at fault is refused before this, by `Config::fault`.
         let mut node = seat.and_then(|seat| Node::new(seat.id, EPOCH, config.node()).ok());

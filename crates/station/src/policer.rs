@@ -6,7 +6,7 @@
 //! Tokens are counted in bits times nanoseconds per second, so nothing is rounded. A burst counts IP bytes; buckets are full
 //! at the start (section 3).
 
-use crate::{Parameters, Place};
+use crate::{Parameters, StationContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use weir_base::{Bytes, Rate, Time};
@@ -97,7 +97,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    pub(crate) fn new(config: &Config, _: &Place) -> Policer {
+    pub(crate) fn new(config: &Config, _: &StationContext) -> Policer {
         Policer {
             rate: config.rate,
             committed: Bucket::full(config.burst),
@@ -158,7 +158,7 @@ mod tests {
     fn police(text: &str, at: &[u64]) -> (Vec<u64>, [f64; 3]) {
         let config: Config = serde_json::from_str(text).unwrap();
         let sent: Vec<Sent> = at.iter().map(|&ms| Sent { ms, length: 1000, ecn: Ecn::NotEct }).collect();
-        let (arrived, fabric) = past(Box::new(Policer::new(&config, &Place::default())), 2, &sent);
+        let (arrived, fabric) = past(Box::new(Policer::new(&config, &StationContext::default())), 2, &sent);
         let colours =
             ["green_packets", "yellow_packets", "red_packets"].map(|name| state(&fabric, name).unwrap());
         assert_eq!(fabric.totals().discarded as f64, colours[2]);

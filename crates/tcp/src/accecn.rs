@@ -120,7 +120,7 @@ impl ReceiverCounters {
     }
 
     /// An acknowledgement has left, with the option or without.
-    pub(crate) fn on_told(&mut self, with_option: bool) {
+    pub(crate) fn on_ack_sent(&mut self, with_option: bool) {
         self.unreported = 0;
         if with_option {
             (self.moved, self.marked) = (false, false);
@@ -161,13 +161,13 @@ impl SenderCounters {
     }
 
     /// Takes the feedback of an acknowledgement and returns the number of newly marked packets.
-    pub(crate) fn take(&mut self, told: &AccEcnFeedback, delivered: &Delivered) -> u32 {
+    pub(crate) fn take(&mut self, feedback: &AccEcnFeedback, delivered: &Delivered) -> u32 {
         // The acknowledgement was or may have been overtaken by a newer one.
-        if delivered.segments == 0 && !told.newer {
+        if delivered.segments == 0 && !feedback.newer {
             return 0;
         }
-        let newly = self.take_option(&told.counters);
-        let packets = self.read_ace(told.ace, newly, delivered);
+        let newly = self.take_option(&feedback.counters);
+        let packets = self.read_ace(feedback.ace, newly, delivered);
         self.cep = self.cep.wrapping_add(packets);
         packets
     }
@@ -217,7 +217,7 @@ mod tests {
     fn delivered(segments: u32) -> Delivered {
         Delivered { segments, bytes: u64::from(segments) * MSS, mss: MSS }
     }
-    fn told(counted: &ReceiverCounters, with_option: bool) -> AccEcnFeedback {
+    fn feedback(counted: &ReceiverCounters, with_option: bool) -> AccEcnFeedback {
         let counters =
             counted.option().filter(|_| with_option).map_or(AccEcnOption::NONE, |(counters, _)| counters);
         AccEcnFeedback { ace: counted.ace(), counters, newer: true }
@@ -243,8 +243,8 @@ mod tests {
         let mut sum = 0;
         for _ in 0..100 {
             receive(&mut counted, Ecn::Ce, 2);
-            sum += known.take(&told(&counted, true), &delivered(2));
-            counted.on_told(true);
+            sum += known.take(&feedback(&counted, true), &delivered(2));
+            counted.on_ack_sent(true);
         }
         assert_eq!((sum, known.ceb), (200, 200 * MSS));
     }
@@ -253,19 +253,19 @@ mod tests {
     fn the_next_acknowledgement_makes_up_for_a_lost_one() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 2);
-        counted.on_told(true);
+        counted.on_ack_sent(true);
         receive(&mut counted, Ecn::Ect0, 2);
         receive(&mut counted, Ecn::Ce, 1);
-        assert_eq!((known.take(&told(&counted, true), &delivered(5)), known.ceb), (3, 3 * MSS));
+        assert_eq!((known.take(&feedback(&counted, true), &delivered(5)), known.ceb), (3, 3 * MSS));
     }
 
     #[test]
     fn an_overtaken_acknowledgement_is_ignored() {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         receive(&mut counted, Ecn::Ce, 1);
-        let old = AccEcnFeedback { newer: false, ..told(&counted, true) };
+        let old = AccEcnFeedback { newer: false, ..feedback(&counted, true) };
         receive(&mut counted, Ecn::Ce, 2);
-        assert_eq!((known.take(&told(&counted, true), &delivered(3)), known.ceb), (3, 3 * MSS));
+        assert_eq!((known.take(&feedback(&counted, true), &delivered(3)), known.ceb), (3, 3 * MSS));
         assert_eq!((known.take(&old, &delivered(0)), known.ceb), (0, 3 * MSS));
         // Its option has no effect either, since its counter is behind the known one.
         assert_eq!(known.take_option(&old.counters), None);
@@ -281,7 +281,7 @@ mod tests {
                 (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
             receive(&mut counted, Ecn::Ce, marked);
             receive(&mut counted, Ecn::Ect0, segments - marked);
-            let packets = known.take(&told(&counted, true), &delivered(segments));
+            let packets = known.take(&feedback(&counted, true), &delivered(segments));
             assert_eq!((packets, known.ceb), (marked, u64::from(marked) * MSS), "{marked} of {segments}");
         }
     }
@@ -292,11 +292,11 @@ mod tests {
         receive(&mut counted, Ecn::Ce, 1);
         receive(&mut counted, Ecn::Ect0, 9);
         // One or nine: the safe reading is nine (appendix A.2.1).
-        assert_eq!(known.take(&told(&counted, false), &delivered(10)), 9);
+        assert_eq!(known.take(&feedback(&counted, false), &delivered(10)), 9);
         // Up to seven there is only one interpretation.
         receive(&mut counted, Ecn::Ect0, 7);
         let mut known = SenderCounters::after(false);
-        assert_eq!(known.take(&told(&counted, false), &delivered(7)), 1);
+        assert_eq!(known.take(&feedback(&counted, false), &delivered(7)), 1);
     }
 
     #[test]
@@ -304,8 +304,8 @@ mod tests {
         let (mut counted, mut known) = (ReceiverCounters::after(Ecn::NotEct), SenderCounters::after(false));
         for _ in 0..20_000 {
             receive(&mut counted, Ecn::Ce, 1);
-            known.take(&told(&counted, true), &delivered(1));
-            counted.on_told(true);
+            known.take(&feedback(&counted, true), &delivered(1));
+            counted.on_ack_sent(true);
         }
         assert_eq!(known.ceb, 20_000 * MSS);
     }

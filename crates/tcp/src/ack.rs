@@ -22,7 +22,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) has_data: bool,
     pub(crate) ece: bool,
     /// Feedback of Accurate ECN; `None` without it.
-    pub(crate) told: Option<AccEcnFeedback>,
+    pub(crate) feedback: Option<AccEcnFeedback>,
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
     pub(crate) sack: &'a [(u64, u64)],
@@ -38,7 +38,7 @@ impl<'a> Arrival<'a> {
             window: segment.window,
             has_data: false,
             ece: false,
-            told: None,
+            feedback: None,
             tsval: segment.tsval,
             tsecr: segment.tsecr,
             sack,
@@ -207,8 +207,8 @@ impl Sender {
         if !self.wants_delivered {
             return;
         }
-        let segments = (self.delivery.delivered - self.told_delivered) as u32;
-        self.told_delivered = self.delivery.delivered;
+        let segments = (self.delivery.delivered - self.reported_delivered) as u32;
+        self.reported_delivered = self.delivery.delivered;
         self.controller.on_delivered(&weir_control::Delivered {
             now,
             segments,
@@ -284,7 +284,7 @@ impl Sender {
         let bytes = self.bytes(segments).get();
         let known = self.ecn.accecn.as_mut()?;
         let delivered = Delivered { segments, bytes, mss: self.mss.into() };
-        Some(arrival.told.as_ref().map_or(0, |told| known.take(told, &delivered)))
+        Some(arrival.feedback.as_ref().map_or(0, |feedback| known.take(feedback, &delivered)))
     }
 
     /// Keeps marks of an acknowledgement that is not passed to the controller; they count with the next one. Returns whether there

@@ -157,13 +157,13 @@ impl Connection {
         let has_data = segment.len > 0 || segment.flags.has(Flags::FIN);
         let end = seq + u64::from(segment.sequence_len());
         // All its data is old: it is answered, but its acknowledgement is ignored (`tcp_validate_incoming`).
-        let stale = end < self.receiver.told();
-        let mut told = None;
+        let stale = end < self.receiver.last_acked();
+        let mut feedback = None;
         if !stale {
             if let Some(counted) = &mut self.receiver.accecn {
                 let newer = (segment.tsval.wrapping_sub(self.receiver.recent) as i32) > 0;
                 let ace = accecn::ace_of(segment.flags);
-                told = counts.then_some(AccEcnFeedback { ace, counters: segment.counters, newer });
+                feedback = counts.then_some(AccEcnFeedback { ace, counters: segment.counters, newer });
                 if counted.count(ecn, segment.len.into()) && segment.len > 0 {
                     self.receiver.acks.demand();
                 }
@@ -179,7 +179,7 @@ impl Connection {
                 let arrival = Arrival {
                     has_data,
                     ece: segment.flags.has(Flags::ECE),
-                    told,
+                    feedback,
                     ..Arrival::plain(segment, ack, seq, &blocks[..count])
                 };
                 sender.on_ack(&arrival, now);
@@ -189,7 +189,7 @@ impl Connection {
         if has_data {
             if self.receiver.must_tell_first(seq, end, ecn) {
                 self.acknowledge_early(now);
-                self.receiver.on_told_first(seq);
+                self.receiver.on_delayed_ack_sent(seq);
             }
             let Some(sender) = self.sender.as_deref() else { return };
             let data = Data::of(segment, seq, ecn);
@@ -215,7 +215,7 @@ impl Connection {
     fn report_blocks(&mut self, now: Time) {
         if self.receiver.must_tell_blocks() {
             self.acknowledge_early(now);
-            self.receiver.on_told_blocks();
+            self.receiver.on_blocks_sent();
         }
     }
 

@@ -75,14 +75,14 @@ mod tests {
     const MSS: u64 = 1000;
     const START: Time = Time::from_nanos(1_000_000_000);
 
-    /// A controller with a fixed window that keeps the number of segments that it was last told of, by both hooks.
+    /// A controller with a fixed window that keeps the number of segments that it was last state of, by both hooks.
     #[derive(Default)]
-    struct Told {
+    struct Losses {
         by_ack: u32,
         by_delivery: u32,
     }
 
-    impl Controller for Told {
+    impl Controller for Losses {
         fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
             self.by_ack = ack.delivered_segments;
         }
@@ -107,7 +107,7 @@ mod tests {
         let config = Config { mss: MSS as u16, sack: false, ..Config::new("newreno".parse().unwrap()) };
         let written = Written { end: 1 + 10 * MSS, ..Written::default() };
         let mut sender = Sender::new(&config, written, START, 1 << 20, Some(20_000));
-        sender.controller = Box::<Told>::default();
+        sender.controller = Box::<Losses>::default();
         sender.wants_delivered = true;
         sender.read_window();
         while sender.poll(START).is_some() {}
@@ -116,7 +116,7 @@ mod tests {
     }
 
     /// Takes the acknowledgement of the first `segments` segments, which arrives after `millis`, and sends what may leave. Returns the
-    /// segments delivered since the handshake, and those of which the controller is told by either hook.
+    /// segments delivered since the handshake, and those of which the controller is state by either hook.
     fn acknowledge(sender: &mut Sender, segments: u64, millis: u64) -> (u64, [f64; 2]) {
         let now = START + Span::from_millis(millis);
         let arrival = Arrival {
@@ -125,16 +125,16 @@ mod tests {
             window: 1 << 20,
             has_data: false,
             ece: false,
-            told: None,
+            feedback: None,
             tsval: sender.clock.ticks(now),
             tsecr: sender.clock.ticks(now - Span::from_millis(20)),
             sack: &[],
         };
         sender.on_ack(&arrival, now);
         while sender.poll(now).is_some() {}
-        let mut told = vec![];
-        sender.controller.state(&mut |_, value| told.push(value));
-        (sender.delivery.delivered - 1, [told[0], told[1]])
+        let mut state = vec![];
+        sender.controller.state(&mut |_, value| state.push(value));
+        (sender.delivery.delivered - 1, [state[0], state[1]])
     }
 
     #[test]

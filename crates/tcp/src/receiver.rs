@@ -15,7 +15,7 @@ pub(crate) struct Receiver {
     /// Next position expected.
     pub(crate) next: u64,
     /// `next` when the last acknowledgement left.
-    told: u64,
+    last_acked: u64,
     /// Position of the FIN; `None` before it has arrived.
     fin: Option<u64>,
     unread: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Receiver {
     pub(crate) acks: DelayedAck,
     pub(crate) window: ReceiveWindow,
     /// Whether nothing has arrived since the window was last advertised, so that it is unchanged.
-    window_is_told: bool,
+    window_is_advertised: bool,
     clock: Clock,
     /// How marks are reported; `None` without ECN.
     pub(crate) feedback: Option<Feedback>,
@@ -81,7 +81,7 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Receiver {
         Receiver {
             next: 1,
-            told: 1,
+            last_acked: 1,
             fin: None,
             unread: 0,
             unread_when_due: 0,
@@ -93,7 +93,7 @@ impl Receiver {
                 config.window_updates,
             ),
             window: ReceiveWindow::new(config),
-            window_is_told: false,
+            window_is_advertised: false,
             clock: config.clock,
             feedback: None,
             echo: false,
@@ -116,7 +116,7 @@ impl Receiver {
     /// The same, inlined at the call for the most frequent segments, so that checks made there are not repeated.
     #[inline(always)]
     pub(crate) fn take_in(&mut self, data: &Data, rtt: Option<u64>, rto: u64, now: Time) {
-        self.window_is_told = false;
+        self.window_is_advertised = false;
         if data.len >= self.acks.largest() {
             self.window.sample_rtt(data.echo, &self.clock, now);
         }
@@ -147,7 +147,7 @@ impl Receiver {
     /// Decides whether an acknowledgement leaves now. `gaps` says that data is missing.
     #[inline(always)]
     fn judge_ack(&mut self, gaps: bool, rtt: Option<u64>, now: Time) {
-        if self.acks.is_due(self.next - self.told) {
+        if self.acks.is_due(self.next - self.last_acked) {
             self.ack_due = true;
             self.unread_when_due = self.unread;
         } else {
@@ -160,7 +160,7 @@ impl Receiver {
     fn leaves_anyway(&mut self, gaps: bool, rtt: Option<u64>, now: Time) -> bool {
         let least_rtt8 = if gaps { self.least_rtt8(rtt) } else { 0 };
         let check = Check { received_to: self.next, gaps, rtt, least_rtt8 };
-        self.acks.check(check, now) || self.acks.after_read(self.next - self.told, gaps)
+        self.acks.check(check, now) || self.acks.after_read(self.next - self.last_acked, gaps)
     }
 
     /// Takes data beyond the next position expected. Data outside the window is only acknowledged.
@@ -200,7 +200,7 @@ impl Receiver {
     }
 
     /// They have left. The data that displaced a block is reported by the next acknowledgement, and demands none itself.
-    pub(crate) fn on_told_blocks(&mut self) {
+    pub(crate) fn on_blocks_sent(&mut self) {
         self.on_ack_sent();
         if let Some((start, end)) = self.unreported.take() {
             self.reassembly.note(start, end);
@@ -266,7 +266,7 @@ impl Receiver {
     }
 
     /// The delayed acknowledgement leaves with the state before the data that starts here.
-    pub(crate) fn on_told_first(&mut self, start: u64) {
+    pub(crate) fn on_delayed_ack_sent(&mut self, start: u64) {
         if start > self.next {
             self.on_ack_sent();
         }
@@ -330,23 +330,23 @@ impl Receiver {
     /// The window to advertise now, in bytes.
     #[inline]
     pub(crate) fn tell_window(&mut self) -> u32 {
-        if self.window_is_told {
-            return self.window.told();
+        if self.window_is_advertised {
+            return self.window.last_advertised();
         }
-        self.window_is_told = true;
+        self.window_is_advertised = true;
         // What fills a gap is acknowledged before the application reads it.
         self.window.tell(self.next, self.reassembly.held() + self.filled)
     }
 
     /// An acknowledgement has left, alone or with data.
     pub(crate) fn on_ack_sent(&mut self) {
-        self.told = self.next;
+        self.last_acked = self.next;
         self.acks.on_ack_sent(std::mem::take(&mut self.unread_when_due));
         // The application reads it then, and that may open the window.
         self.ack_due = std::mem::take(&mut self.filled) > 0
             && self.acks.updates_window()
             && self.window.doubles(self.next, self.reassembly.held());
-        self.window_is_told &= !self.ack_due;
+        self.window_is_advertised &= !self.ack_due;
     }
 
     /// Whether the next segment would have the same receiver fields as the one that has just left, if nothing arrives in between.
@@ -356,15 +356,15 @@ impl Receiver {
     }
 
     /// The last acknowledged position (`rcv_wup`).
-    pub(crate) fn told(&self) -> u64 {
-        self.told
+    pub(crate) fn last_acked(&self) -> u64 {
+        self.last_acked
     }
 
     /// Keeps the timestamp of a segment that starts here, to echo it, if it is the newest and the segment covers the last acknowledged
     /// position (RFC 7323, section 4.3; `tcp_replace_ts_recent`).
     #[inline(always)]
     pub(crate) fn take_timestamp(&mut self, start: u64, tsval: u32) {
-        if start <= self.told && (tsval.wrapping_sub(self.recent) as i32) >= 0 {
+        if start <= self.last_acked && (tsval.wrapping_sub(self.recent) as i32) >= 0 {
             self.recent = tsval;
         }
     }

@@ -172,7 +172,7 @@ pub(crate) struct Sender {
     pub(crate) wants_sent: bool,
     pub(crate) wants_delivered: bool,
     /// Number of delivered segments of which the controller has been told, if it wants to be.
-    pub(crate) told_delivered: u64,
+    pub(crate) reported_delivered: u64,
     pub(crate) random: Random,
     pub(crate) pacer: super::pacer::Pacer,
     pub(crate) sub_mss: super::sub_mss::SubMssPacing,
@@ -243,7 +243,7 @@ impl Sender {
             own_recovery: controller.recovery() == Recovery::Own,
             wants_sent: controller.wants_sent(),
             wants_delivered: controller.wants_delivered(),
-            told_delivered: 1,
+            reported_delivered: 1,
             buffer: super::buffer::SendBuffer::new(config, controller.windows_buffered()),
             controller,
             controller_window: Bytes::ZERO,

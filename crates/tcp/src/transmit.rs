@@ -402,7 +402,7 @@ impl Sender {
         if limited {
             self.usage.note_limit(self.board.out(), self.next, now);
         } else if self.burst > 0 {
-            self.judge_window(now);
+            self.validate_cwnd(now);
         }
         let timer_due = std::mem::take(&mut self.timer_due);
         if timer_due && self.burst == 0 {
@@ -428,7 +428,7 @@ impl Sender {
         if self.has_new_data() {
             self.usage.note_limit(self.board.out(), self.next, now);
         } else {
-            self.judge_window(now);
+            self.validate_cwnd(now);
         }
         self.timer_due = false;
         self.schedule_probe(false, now);
@@ -449,7 +449,7 @@ impl Sender {
     }
 
     /// `tcp_cwnd_validate`, if no new data waits for the window.
-    fn judge_window(&mut self, now: Time) {
+    fn validate_cwnd(&mut self, now: Time) {
         let out = self.board.out();
         let usage = &mut self.usage;
         if self.una >= usage.round_end || (!usage.limited && out > usage.most_out) {

@@ -41,7 +41,7 @@ pub(crate) struct ReceiveWindow {
     /// Advertised right edge; it never moves back (RFC 9293, section 3.8.6.2.1).
     edge: u64,
     /// The last advertised window (`rcv_wnd`).
-    told: u64,
+    last_advertised: u64,
     /// The unit of advertised windows less one, and the largest of them.
     below_unit: u64,
     largest: u64,
@@ -72,7 +72,7 @@ impl ReceiveWindow {
             clamp_in_order: 0,
             limit: 0,
             edge: 0,
-            told: 0,
+            last_advertised: 0,
             below_unit: (1 << scale) - 1,
             largest: UNSCALED << scale,
             scales: config.window_scaling,
@@ -106,15 +106,15 @@ impl ReceiveWindow {
         if self.clamp > segment {
             self.limit = self.clamp / segment * segment;
         }
-        self.told = self.limit;
-        self.edge = next + self.told;
+        self.last_advertised = self.limit;
+        self.edge = next + self.last_advertised;
         self.limit.min(UNSCALED) as u32
     }
 
     /// The connection is established (`tcp_init_buffer_space`): one segment is reserved, and the first round trip begins.
     pub(crate) fn begin(&mut self, now: Time) {
         self.limit = self.limit.min(self.clamp.saturating_sub(self.mss).max(2 * self.mss));
-        self.read = self.limit.min(self.told).min(FIRST_READ * self.mss).max(1);
+        self.read = self.limit.min(self.last_advertised).min(FIRST_READ * self.mss).max(1);
         self.measured_from = micros(now);
     }
 
@@ -131,7 +131,7 @@ impl ReceiveWindow {
         self.limit = if self.clamp < before {
             self.limit.min(self.clamp)
         } else {
-            self.limit.max(self.told.min(self.clamp))
+            self.limit.max(self.last_advertised.min(self.clamp))
         };
         self.read = self.read.min(self.clamp).max(1);
     }
@@ -163,13 +163,13 @@ impl ReceiveWindow {
         };
         let window = window.min(self.largest);
         self.edge = self.edge.max(next + window);
-        self.told = window;
+        self.last_advertised = window;
         window as u32
     }
 
     /// The last advertised window.
-    pub(crate) fn told(&self) -> u32 {
-        self.told as u32
+    pub(crate) fn last_advertised(&self) -> u32 {
+        self.last_advertised as u32
     }
 
     /// First position beyond the advertised window.
@@ -318,12 +318,12 @@ mod tests {
         // As advertised by Linux 6.18 after each of the first segments, in units of 128.
         let mut window = begun(131_072, 6 << 20);
         window.measure(1448);
-        let mut told = vec![];
+        let mut last_advertised = vec![];
         for n in 1..=7 {
             window.open(1448, 0, true);
-            told.push(window.tell(1 + n * 1448, 0) / 128);
+            last_advertised.push(window.tell(1 + n * 1448, 0) / 128);
         }
-        assert_eq!(told, [532, 555, 577, 600, 623, 629, 629]);
+        assert_eq!(last_advertised, [532, 555, 577, 600, 623, 629, 629]);
     }
 
     #[test]
@@ -337,8 +337,8 @@ mod tests {
         window.measure(1448);
         for n in 1..100 {
             window.open(1448, 0, true);
-            let told = window.tell(1 + n * 1448, 0);
-            assert!((63_712..=65_535).contains(&told), "{told}");
+            let last_advertised = window.tell(1 + n * 1448, 0);
+            assert!((63_712..=65_535).contains(&last_advertised), "{last_advertised}");
         }
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         print_json(&Document { compared: &compared, trajectories: &trajectories })?;
     } else {
         print(&weir_report::compare_table(&compared, names, terminal_width()))?;
-        print(&trajectories.told(terminal_width()))?;
+        print(&trajectories.partings(terminal_width()))?;
         tell_page(args)?;
     }
     match compared.verdict() {

@@ -1,5 +1,5 @@
 //! The command line of weir. Messages for the user go to stderr, results to stdout. Exit status: 0 done, 1 a run failed, 2 bad
-//! input, 130 interrupted.
+//! input, 130 interrupted. `cli.rs` is the file to open first.
 
 mod capacity;
 mod circuit;

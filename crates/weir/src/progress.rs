@@ -101,7 +101,7 @@ impl State {
     }
 
     /// The runs that are done, and the time that is gone and left: the line's text after the bar.
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         let left = self.left().map_or(String::new(), |left| format!(", about {} left", rounded(left)));
         format!("{}; {} gone{left}", self.words(), rounded(self.gone()))
     }
@@ -134,7 +134,7 @@ impl Line {
             return;
         }
         state.next = now + BETWEEN_LINES;
-        let line = format!("weir: {:.0} %, {}", 100.0 * state.share(), state.told());
+        let line = format!("weir: {:.0} %, {}", 100.0 * state.share(), state.text());
         drop(state);
         say(&line);
     }
@@ -177,7 +177,7 @@ impl Line {
             return;
         }
         self.bar.set_position((state.share() * STEPS) as u64);
-        let message = state.told();
+        let message = state.text();
         drop(state);
         if self.bar.message() != message {
             self.bar.set_message(message);
@@ -209,9 +209,9 @@ mod tests {
         let mut state = State::new(&[None; 20], began);
         (0..5).for_each(|run| state.reach(run, 1.0, began + secs(30)));
         state.ended = 5;
-        assert_eq!(state.told(), "5 of 20 runs; 30 s gone, about 90 s left");
+        assert_eq!(state.text(), "5 of 20 runs; 30 s gone, about 90 s left");
         assert!((state.share() - 0.25).abs() < 1e-9);
-        assert_eq!(State::new(&[None; 2], began).told(), "0 of 2 runs; 0 s gone");
+        assert_eq!(State::new(&[None; 2], began).text(), "0 of 2 runs; 0 s gone");
     }
 
     #[test]

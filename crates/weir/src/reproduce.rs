@@ -100,7 +100,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let score = Score::of(&reproduced);
     let document = json!({ "full": args.full, "score": score, "labs": reproduced });
     let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::failed(error.to_string()))?;
-    weir_engine::write_below(&out, "reproduce.json", (text + "\n").as_bytes())
+    weir_engine::atomic_write(&out, "reproduce.json", (text + "\n").as_bytes())
         .map_err(|error| Failure::failed(format!("{}: {error}", out.join("reproduce.json").display())))?;
     if args.json {
         print_json(&document)?;

@@ -9,7 +9,7 @@ use crate::{print, print_json, say};
 use std::fs;
 use std::io::Write;
 use weir_base::Span;
-use weir_engine::{FolderError, Results, ResultsError, folder_below, write_below};
+use weir_engine::{FolderError, Results, ResultsError, atomic_write, create_folder};
 use weir_report::Columns;
 
 /// The columns that `--columns` asks for.
@@ -94,13 +94,13 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), Failure> {
     };
     // Below the result folder, which may come from somebody else, nothing is written through a link.
     let out = match &args.out {
-        Some(out) => folder_below(out, ""),
-        None => folder_below(&args.folder, "export"),
+        Some(out) => create_folder(out, ""),
+        None => create_folder(&args.folder, "export"),
     };
     let out = out.map_err(|error| cannot(&error))?;
     let text = weir_record::to_json(&summary).map_err(|error| cannot(&error))?;
-    write_below(&out, "summary.json", &text).map_err(|error| cannot(&error))?;
-    let tidy = folder_below(&out, "tidy").map_err(|error| cannot(&error))?;
+    atomic_write(&out, "summary.json", &text).map_err(|error| cannot(&error))?;
+    let tidy = create_folder(&out, "tidy").map_err(|error| cannot(&error))?;
     let files = weir_record::export_tidy(&summary, &tidy).map_err(|error| cannot(&error))?;
     results.export(&out)?;
     print(&format!(

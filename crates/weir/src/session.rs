@@ -49,7 +49,7 @@ impl Session {
     pub(crate) fn completed(&mut self, folder: &str, lab: &Lab) -> Result<(), Failure> {
         self.state.done.insert(folder.into(), digest(lab));
         let text = serde_json::to_vec(&self.state).map_err(|error| Failure::failed(error.to_string()))?;
-        weir_engine::write_below(&self.folder, FILE, &text).map_err(|error| self.failed(&error))
+        weir_engine::atomic_write(&self.folder, FILE, &text).map_err(|error| self.failed(&error))
     }
 
     /// Ends the session: all labs are complete.

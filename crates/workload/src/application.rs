@@ -4,7 +4,7 @@
 //! The engine calls [`Application::on_timer`] at the time that [`Application::wake`] returns, [`Application::on_socket`] when a
 //! socket's state has changed, and [`Application::on_end`] when all data has been read and the socket has sent all of its own.
 
-use crate::lane::{Lane, Plan, Waiting};
+use crate::flow_state::{FlowState, Plan, Waiting};
 use crate::socket::{End, Received, Socket, Sockets, Trouble};
 use crate::{Action, EchoRecord, EnsembleLog, EnsembleRecord, Event, FrameRecord, Log, Part, Role, Workload};
 use weir_base::{Span, Time};
@@ -33,9 +33,9 @@ pub enum Notice {
 /// An application with its flows.
 pub struct Application {
     workload: Box<dyn Workload>,
-    first: Lane,
+    first: FlowState,
     /// The flows after the first; empty in most applications.
-    others: Vec<Lane>,
+    others: Vec<FlowState>,
     /// The log of the ensembles that the flows carry together; `None` if the workload has none.
     ensembles: Option<Box<EnsembleLog>>,
 }
@@ -43,7 +43,7 @@ pub struct Application {
 impl Application {
     /// An application with one flow.
     pub fn new(workload: Box<dyn Workload>, plan: Plan, log: Option<Log>) -> Application {
-        Application { workload, first: Lane::new(plan, log), others: Vec::new(), ensembles: None }
+        Application { workload, first: FlowState::new(plan, log), others: Vec::new(), ensembles: None }
     }
 
     /// The application with a log of the ensembles that its flows carry together.
@@ -53,7 +53,7 @@ impl Application {
 
     /// Adds a flow; its number follows that of the last one.
     pub fn add(&mut self, plan: Plan, log: Option<Log>) {
-        self.others.push(Lane::new(plan, log));
+        self.others.push(FlowState::new(plan, log));
         self.workload.add_flow();
         if let Some(log) = &mut self.ensembles {
             log.add_flow();
@@ -61,12 +61,12 @@ impl Application {
     }
 
     #[inline]
-    fn lane(&self, flow: usize) -> &Lane {
+    fn lane(&self, flow: usize) -> &FlowState {
         if flow == 0 { &self.first } else { &self.others[flow - 1] }
     }
 
     #[inline]
-    fn lane_mut(&mut self, flow: usize) -> &mut Lane {
+    fn lane_mut(&mut self, flow: usize) -> &mut FlowState {
         if flow == 0 { &mut self.first } else { &mut self.others[flow - 1] }
     }
 

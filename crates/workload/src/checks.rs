@@ -1,6 +1,6 @@
 //! Checks of parameters that several workloads share: bounds, and the errors for values beyond them.
 
-use weir_base::{Bytes, Rate, Span};
+use weir_base::{Bytes, ParameterError, Rate, Span};
 
 /// Length of the IPv4 and UDP headers (RFC 791, RFC 768).
 pub(crate) const UDP_HEADERS: Bytes = Bytes::new(28);
@@ -11,61 +11,52 @@ const LARGEST: Bytes = Bytes::new(1_000_000_000_000);
 /// The longest time that an application waits.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// An error in a parameter whose type is right.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The parameter.
-    pub key: &'static str,
-    /// What is wrong with it.
-    pub message: String,
-    /// What to write instead.
-    pub help: String,
-}
-
-impl Fault {
-    pub(crate) fn new(key: &'static str, message: impl Into<String>, help: impl Into<String>) -> Fault {
-        Fault { key, message: message.into(), help: help.into() }
-    }
-}
-
 /// Checks a rate: above zero, and at most `FASTEST`.
-pub(crate) fn rate(key: &'static str, rate: Rate) -> Option<Fault> {
+pub(crate) fn rate(key: &'static str, rate: Rate) -> Option<ParameterError> {
     if rate.bits_per_sec() == 0 {
-        Some(Fault::new(key, "a rate of 0 sends nothing", "write a rate above 0 bit/s"))
+        Some(ParameterError::new(key, "a rate of 0 sends nothing", "write a rate above 0 bit/s"))
     } else if rate > FASTEST {
-        Some(Fault::new(key, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s"))
+        Some(ParameterError::new(key, format!("{rate} is faster than any link"), "write at most 1000 Gbit/s"))
     } else {
         None
     }
 }
 
 /// Checks the length of an IP packet: room for UDP and `more` bytes of payload, and at most `mtu`.
-pub(crate) fn packet(key: &'static str, packet: Bytes, more: Bytes, mtu: Bytes) -> Option<Fault> {
+pub(crate) fn packet(key: &'static str, packet: Bytes, more: Bytes, mtu: Bytes) -> Option<ParameterError> {
     let least = UDP_HEADERS + more;
     (packet < least || packet > mtu).then(|| {
         let message = format!("an IP packet with UDP cannot be {packet} long");
-        Fault::new(key, message, format!("write from {least} to {mtu}, headers included"))
+        ParameterError::new(key, message, format!("write from {least} to {mtu}, headers included"))
     })
 }
 
 /// Checks a size: above zero, and at most `LARGEST`.
-pub(crate) fn size(key: &'static str, what: &str, size: Bytes) -> Option<Fault> {
+pub(crate) fn size(key: &'static str, what: &str, size: Bytes) -> Option<ParameterError> {
     (size == Bytes::ZERO || size > LARGEST).then(|| {
-        Fault::new(key, format!("{what} cannot be {size} long"), format!("write from 1 B to {LARGEST}"))
+        ParameterError::new(
+            key,
+            format!("{what} cannot be {size} long"),
+            format!("write from 1 B to {LARGEST}"),
+        )
     })
 }
 
 /// Checks a time: at least `least`, and at most `LONGEST`.
-pub(crate) fn span(key: &'static str, what: &str, span: Span, least: Span) -> Option<Fault> {
+pub(crate) fn span(key: &'static str, what: &str, span: Span, least: Span) -> Option<ParameterError> {
     (span < least || span > LONGEST).then(|| {
-        Fault::new(key, format!("{what} cannot last {span}"), format!("write from {least} to {LONGEST}"))
+        ParameterError::new(
+            key,
+            format!("{what} cannot last {span}"),
+            format!("write from {least} to {LONGEST}"),
+        )
     })
 }
 
 /// Checks a number per second: above 0, and at most `most`.
-pub(crate) fn per_second(key: &'static str, what: &str, number: f64, most: f64) -> Option<Fault> {
+pub(crate) fn per_second(key: &'static str, what: &str, number: f64, most: f64) -> Option<ParameterError> {
     (!(number > 0.0 && number <= most)).then(|| {
         let message = format!("{number} {what} a second are not possible");
-        Fault::new(key, message, format!("write a number above 0 and up to {most}"))
+        ParameterError::new(key, message, format!("write a number above 0 and up to {most}"))
     })
 }

@@ -2,11 +2,11 @@
 //! The command runs as the user who runs weir, in the host's network namespace and in a PID namespace of its own, so that none of
 //! its processes survives the run.
 
-use crate::checks::Fault;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_base::ParameterError;
 
 /// The names of the placeholders in a command, which stand in braces.
 pub const PLACEHOLDERS: [&str; 6] = ["sender", "receiver", "port", "flow", "seed", "duration"];
@@ -50,29 +50,33 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Command)
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
         let mut faults = Vec::new();
         if self.run.trim().is_empty() {
             let help = "write run = \"iperf3 -c {receiver}\", for example";
-            faults.push(Fault::new("run", "there is no command to run", help));
+            faults.push(ParameterError::new("run", "there is no command to run", help));
         }
         for (key, text) in [("run", Some(&self.run)), ("peer", self.peer.as_ref())] {
             let Some(text) = text else { continue };
             if text.contains('\0') {
-                faults.push(Fault::new(key, "a command cannot contain a NUL character", "remove it"));
+                faults.push(ParameterError::new(
+                    key,
+                    "a command cannot contain a NUL character",
+                    "remove it",
+                ));
             }
             for word in braced(text).filter(|word| !PLACEHOLDERS.contains(word)) {
                 // A shell has braces of its own; only a probable misspelling of a placeholder is refused.
                 if let Some(meant) = PLACEHOLDERS.into_iter().find(|known| one_slip_apart(word, known)) {
                     let message = format!("there is no placeholder {{{word}}}");
-                    faults.push(Fault::new(key, message, format!("did you mean {{{meant}}}?")));
+                    faults.push(ParameterError::new(key, message, format!("did you mean {{{meant}}}?")));
                 }
             }
         }
         let bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         if let Some(name) = self.environment.keys().find(bad) {
             let message = format!("an environment variable cannot be called \"{name}\"");
-            faults.push(Fault::new("environment", message, "write { NAME = \"value\" }"));
+            faults.push(ParameterError::new("environment", message, "write { NAME = \"value\" }"));
         }
         faults
     }
@@ -131,7 +135,7 @@ impl Workload for Command {
 mod tests {
     use super::*;
 
-    fn faults(run: &str) -> Vec<Fault> {
+    fn faults(run: &str) -> Vec<ParameterError> {
         Config { run: run.into(), ..Config::default() }.faults(Bytes::new(1500))
     }
 

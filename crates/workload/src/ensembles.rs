@@ -9,10 +9,11 @@ mod log;
 
 pub use log::{EnsembleLog, EnsembleRecord};
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_base::ParameterError;
 
 /// Parameters of ensembles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,22 +84,23 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Ensembles { sizes: self.sizes(), flows: 1, ready: 0, ensemble: 0, released: Vec::new() })
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
-        let mut faults: Vec<Fault> = checks::size("size", "a frame", self.size).into_iter().collect();
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
+        let mut faults: Vec<ParameterError> =
+            checks::size("size", "a frame", self.size).into_iter().collect();
         if !self.pattern.chars().all(|c| c == 'M' || c == 'm') {
             let message = format!("\"{}\" is not a pattern of large and small frames", self.pattern);
-            faults.push(Fault::new(
+            faults.push(ParameterError::new(
                 "pattern",
                 message,
                 "write M for a large frame and m for a small one: \"MMmmmm\"",
             ));
         } else if self.pattern.chars().any(|c| c == 'm') && !self.pattern.contains('M') {
             let message = "all frames of the pattern are small, so their mean is below the size";
-            faults.push(Fault::new("pattern", message, "write at least one M: \"Mmmmmm\""));
+            faults.push(ParameterError::new("pattern", message, "write at least one M: \"Mmmmmm\""));
         }
         if !(0.0..1.0).contains(&self.dispersion) {
             let message = format!("a frame cannot be {} of its size smaller", self.dispersion);
-            faults.push(Fault::new(
+            faults.push(ParameterError::new(
                 "dispersion",
                 message,
                 "write a number from 0 up to, but not including, 1",

@@ -9,11 +9,12 @@ mod log;
 
 pub use log::{FrameFate, FrameLog, FrameRecord};
 
-use crate::checks::{self, Fault, UDP_HEADERS};
+use crate::checks::{self, UDP_HEADERS};
 use crate::udp::Source;
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Log, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_base::ParameterError;
 
 /// Length of the header before a packet's part of the frame.
 pub const PART_HEADER: usize = 12;
@@ -140,9 +141,9 @@ impl Parameters for Config {
             left: 0,
         })
     }
-    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         let header = Bytes::new(PART_HEADER as u64 + 1);
-        let mut faults: Vec<Fault> = [
+        let mut faults: Vec<ParameterError> = [
             checks::per_second("fps", "frames", self.fps, MOST),
             checks::size("size", "a frame", self.size),
             checks::span("deadline", "a deadline", self.deadline, Span::from_millis(1)),
@@ -153,24 +154,32 @@ impl Parameters for Config {
         .collect();
         if !(0.0..1.0).contains(&self.spread) {
             let message = format!("a frame cannot be {} of its size larger or smaller", self.spread);
-            faults.push(Fault::new("spread", message, "write a number from 0 up to, but not including, 1"));
+            faults.push(ParameterError::new(
+                "spread",
+                message,
+                "write a number from 0 up to, but not including, 1",
+            ));
         }
         let sum: f64 = self.pattern.iter().sum();
         if !self.pattern.is_empty()
             && (self.pattern.iter().any(|part| *part < 0.0) || !(sum > 0.0 && sum.is_finite()))
         {
             let message = "the sizes of a pattern must be at least 0, and one above 0";
-            faults.push(Fault::new("pattern", message, "write sizes relative to each other: [4, 1, 1, 1]"));
+            faults.push(ParameterError::new(
+                "pattern",
+                message,
+                "write sizes relative to each other: [4, 1, 1, 1]",
+            ));
         }
         if faults.is_empty() && self.pace > due(self.fps, 1) {
             let message = format!("a frame spread over {} runs into the next one", self.pace);
-            faults.push(Fault::new("pace", message, format!("write at most {}", due(self.fps, 1))));
+            faults.push(ParameterError::new("pace", message, format!("write at most {}", due(self.fps, 1))));
         }
         if faults.is_empty() && self.largest() / self.room(HEADERS) as f64 > MOST_PARTS as f64 {
             let message = "a frame consists of more packets than its header can number".to_string();
             let help =
                 format!("make frames smaller, or packets larger: at most {MOST_PARTS} packets a frame");
-            faults.push(Fault::new("size", message, help));
+            faults.push(ParameterError::new("size", message, help));
         }
         faults
     }

@@ -2,10 +2,11 @@
 //! the client closes when it has read the whole answer (HTTP/1.1, RFC 9112). On real sockets request and answer have real HTTP
 //! headers; the content is zeros. The completion time is from opening to the end of the stream.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_base::ParameterError;
 
 /// Parameters of the fetch of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +29,7 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Http { size: self.size })
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
         checks::size("size", "a resource", self.size).into_iter().collect()
     }
     fn wanted(&self, _: Span) -> Option<Bytes> {

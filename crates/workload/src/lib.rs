@@ -3,6 +3,8 @@
 //! A workload is a pure state machine: events go in, the next action comes out, and it never uses a socket or a clock.
 //! [`Application`] drives it over the [`Socket`]s of either engine. Workloads of streams open, write and close; workloads of
 //! datagrams send.
+//!
+//! `bulk.rs` is the file to open first, then `application.rs`.
 #![forbid(unsafe_code)]
 
 mod application;
@@ -11,9 +13,9 @@ mod checks;
 pub mod command;
 pub mod ensembles;
 mod exchange;
+mod flow_state;
 pub mod frames;
 mod http;
-mod lane;
 mod onoff;
 mod ping;
 mod requests;
@@ -26,16 +28,15 @@ mod web;
 
 pub use application::{Application, Notice};
 pub use bulk::Writes;
-pub use checks::Fault;
 pub use ensembles::{EnsembleLog, EnsembleRecord};
+pub use flow_state::Plan;
 pub use frames::{FrameFate, FrameLog, FrameRecord, Part};
-pub use lane::Plan;
 pub use ping::{EchoLog, EchoRecord};
 pub use sizes::{Listed, Pareto, Sizes};
 pub use socket::{End, Received, Socket, Sockets, Trouble};
 pub use times::Times;
 
-use weir_base::{Bytes, Ecn, Random, Span, Time};
+use weir_base::{Bytes, Ecn, ParameterError, Random, Span, Time};
 
 /// The state of a workload for one flow, or for several.
 pub trait Workload: Send {
@@ -178,7 +179,7 @@ trait Parameters {
     /// datagram's payload, and with a random stream of its own.
     fn build(&self, size: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload>;
     /// What is wrong with the parameters beyond their types, for packets of at most `mtu` bytes.
-    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         let _ = mtu;
         Vec::new()
     }
@@ -283,7 +284,7 @@ impl Config {
         self.parameters().role()
     }
     /// What is wrong with the parameters beyond their types, for packets of at most `mtu` bytes.
-    pub fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    pub fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         self.parameters().faults(mtu)
     }
     /// About how much a flow (or all drawn flows) sends in a time; `None` for as much as the network carries.

@@ -4,12 +4,12 @@
 //! Packets keep their spacing in on-time: the rest of a gap at the end of an on-time passes in the next one. So the mean rate is
 //! exactly the rate times on / (on + off), also for short times.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::udp::Source;
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Times, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Rate;
+use weir_base::{ParameterError, Rate};
 
 /// Parameters of on/off UDP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ impl Parameters for Config {
             looking: false,
         })
     }
-    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         let least = Span::from_millis(1);
         [
             checks::rate("rate", self.rate),

@@ -1,7 +1,7 @@
 //! Echo requests over UDP, evenly spaced: the receiving host, or an echo station, sends each back, and the sending host measures the
 //! time until then. A request that is not answered within its timeout is lost.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::frames::PART_HEADER;
 use crate::{
     Action, Bytes, Datagrams, Ecn, Event, Log, Parameters, Part, Random, Role, Span, Time, Workload,
@@ -9,6 +9,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weir_base::ParameterError;
 
 /// The shortest time between two requests.
 const SHORTEST: Span = Span::from_micros(10);
@@ -45,7 +46,7 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Ping { interval: self.interval, packet: self.packet, due: Time::ZERO, number: 0 })
     }
-    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         let interval = checks::span("interval", "the time between two requests", self.interval, SHORTEST);
         let timeout = checks::span("timeout", "a timeout", self.timeout, Span::from_millis(1));
         let packet = checks::packet("packet", self.packet, Bytes::new(PART_HEADER as u64), mtu);

@@ -3,11 +3,12 @@
 //! loop). A request's time is from the client's write of the first byte to its read of the answer's last byte; the handshake is not
 //! included.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::sizes::Drawer;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Sizes, Span, Time, Times, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_base::ParameterError;
 
 /// Parameters of requests and their answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +48,7 @@ impl Parameters for Config {
             random,
         })
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
         let mut faults = self.request.faults("request", "a request");
         faults.extend(self.response.faults("response", "a response"));
         faults.extend(checks::span("think", "a think time", self.think, Span::ZERO));

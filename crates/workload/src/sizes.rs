@@ -1,12 +1,13 @@
 //! Sizes of flows, requests and answers: fixed, drawn from a Pareto distribution with a cap, or drawn from a list with weights.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Bytes, Random};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use weir_base::ParameterError;
 use weir_base::math::pow;
 
 /// A distribution of sizes.
@@ -99,32 +100,41 @@ impl Sizes {
     }
 
     /// What is wrong with the sizes.
-    pub(crate) fn faults(&self, key: &'static str, what: &str) -> Vec<Fault> {
+    pub(crate) fn faults(&self, key: &'static str, what: &str) -> Vec<ParameterError> {
         match self {
             Sizes::Fixed(size) => checks::size(key, what, *size).into_iter().collect(),
             Sizes::Pareto(Pareto { shape, mean, cap }) => {
-                let mut faults: Vec<Fault> = [checks::size(key, what, *mean), checks::size(key, what, *cap)]
-                    .into_iter()
-                    .flatten()
-                    .collect();
+                let mut faults: Vec<ParameterError> =
+                    [checks::size(key, what, *mean), checks::size(key, what, *cap)]
+                        .into_iter()
+                        .flatten()
+                        .collect();
                 if !(0.1..=100.0).contains(shape) {
                     let message = format!("a Pareto distribution cannot have the shape {shape}");
-                    faults.push(Fault::new(key, message, "write a number from 0.1 to 100, for example 1.2"));
+                    faults.push(ParameterError::new(
+                        key,
+                        message,
+                        "write a number from 0.1 to 100, for example 1.2",
+                    ));
                 }
                 if mean >= cap {
                     let message = format!("a mean of {mean} is not below the cap of {cap}");
-                    faults.push(Fault::new(key, message, "raise the cap, or lower the mean"));
+                    faults.push(ParameterError::new(key, message, "raise the cap, or lower the mean"));
                 }
                 faults
             }
             Sizes::Listed(sizes) => {
-                let mut faults: Vec<Fault> =
+                let mut faults: Vec<ParameterError> =
                     sizes.iter().filter_map(|one| checks::size(key, what, one.size)).collect();
                 let weights: f64 = sizes.iter().map(|one| one.weight).sum();
                 let bad = |one: &Listed| !(one.weight >= 0.0 && one.weight.is_finite());
                 if sizes.iter().any(bad) || !(weights > 0.0 && weights.is_finite()) {
                     let help = "write [{ size = \"1 kB\", weight = 9 }, { size = \"1 MB\", weight = 1 }]";
-                    faults.push(Fault::new(key, "weights must be at least 0, and one above 0", help));
+                    faults.push(ParameterError::new(
+                        key,
+                        "weights must be at least 0, and one above 0",
+                        help,
+                    ));
                 }
                 faults
             }

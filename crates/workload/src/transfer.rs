@@ -1,10 +1,11 @@
 //! Transfer: opens a connection, sends a given number of bytes and closes. Its completion time is from opening to the time at which
 //! the receiving application has read the last byte.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_base::ParameterError;
 
 /// Parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +28,7 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Transfer::of(self.size))
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
         checks::size("size", "a transfer", self.size).into_iter().collect()
     }
     fn wanted(&self, _: Span) -> Option<Bytes> {

@@ -1,11 +1,11 @@
 //! UDP at a constant rate: packets of one size, evenly spaced, without congestion control. By default the fabric injects them at the
 //! exact times, so that a live run has the lab's load; with a socket as the source, the error of the gaps is reported.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Rate;
+use weir_base::{ParameterError, Rate};
 
 /// Parameters of constant-rate UDP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ impl Parameters for Config {
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
         Box::new(Udp { rate: self.rate, packet: self.packet, start: Time::ZERO, sent: 0 })
     }
-    fn faults(&self, mtu: Bytes) -> Vec<Fault> {
+    fn faults(&self, mtu: Bytes) -> Vec<ParameterError> {
         let rate = checks::rate("rate", self.rate);
         rate.into_iter().chain(checks::packet("packet", self.packet, Bytes::ZERO, mtu)).collect()
     }

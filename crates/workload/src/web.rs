@@ -2,13 +2,13 @@
 //! are a Poisson process; sizes are fixed, Pareto or from a list. The plan draws all of them from the run's seed, so both engines
 //! have the same flows at the same times.
 
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::sizes::Pareto;
 use crate::times::exponential;
 use crate::{Arrival, Bytes, Parameters, Random, Role, Sizes, Span, Workload, transfer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Rate;
+use weir_base::{ParameterError, Rate};
 
 /// New flows per second if neither `rate` nor `load` is given.
 const DEFAULT_RATE: f64 = 10.0;
@@ -53,11 +53,11 @@ impl Parameters for Config {
         // Planned flows have a size; other flows have the mean size.
         Box::new(transfer::Transfer::of(size.unwrap_or(Bytes::new(self.size.mean() as u64))))
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
         let mut faults = self.size.faults("size", "a flow");
         if self.rate.is_some() && self.load.is_some() {
             let message = "`rate` and `load` both say how many flows arrive";
-            faults.push(Fault::new("load", message, "keep one of the two"));
+            faults.push(ParameterError::new("load", message, "keep one of the two"));
         }
         faults.extend(self.load.and_then(|load| checks::rate("load", load)));
         let key = if self.load.is_some() { "load" } else { "rate" };

@@ -252,7 +252,7 @@ pub(crate) fn show_of(command: &str, kind: &str, name: Option<&str>, json: bool)
             _ => Failure::failed(format!("the {kind} at {name} does not answer: {error}")),
         })
     });
-    told(
+    print_all(
         &asked.collect::<Result<Vec<_>, _>>()?,
         &format!("no {kind} is running here\n"),
         json,
@@ -271,10 +271,15 @@ pub fn show(json: bool) -> Result<(), Failure> {
         all.extend(status.document().as_object().cloned().unwrap_or_default());
         Value::from(all)
     };
-    told(&all, "nothing of weir runs here\n", json, document)
+    print_all(&all, "nothing of weir runs here\n", json, document)
 }
 
-fn told(all: &[Status], none: &str, json: bool, document: impl Fn(&Status) -> Value) -> Result<(), Failure> {
+fn print_all(
+    all: &[Status],
+    none: &str,
+    json: bool,
+    document: impl Fn(&Status) -> Value,
+) -> Result<(), Failure> {
     match all {
         all if json => print_json(&all.iter().map(document).collect::<Vec<_>>()),
         [] => print(none),

@@ -53,21 +53,21 @@ fn perf(args: &PerfArgs, process: &Process) -> Result<(), Failure> {
     let (cpu, begins) = (process_time(), clock.now());
     let queue = if args.connections > FEW { SMALL_QUEUE } else { QUEUE };
     let stream = StreamParameters { queue, priority: BULK_PRIORITY, ..StreamParameters::default() };
-    let mut lanes = BTreeMap::new();
+    let mut connections = BTreeMap::new();
     for _ in 0..args.connections {
         let number = remote.connect(&mut host, stream.clone(), begins)?;
         let messages = match (args.deadline, host.link(number)) {
             (Some(deadline), Some(link)) => link.add_stream(&messages(args, deadline), true).map(Stream),
             _ => None,
         };
-        lanes.insert(number, Lane::new(messages));
+        connections.insert(number, Connection::new(messages));
     }
     let mut measuring = Measuring {
         args,
         process,
         board,
         remote: &remote,
-        lanes,
+        connections,
         zeros: vec![0; PIECE.max(args.message.get() as usize)],
         rtt: Histogram::default(),
         look: begins,
@@ -121,7 +121,7 @@ fn messages(args: &PerfArgs, deadline: Span) -> StreamParameters {
 }
 
 /// A connection.
-struct Lane {
+struct Connection {
     talk: Talk,
     /// The stream of its messages; `None` without a deadline.
     messages: Option<Stream>,
@@ -137,11 +137,11 @@ struct Lane {
     retransmitted: u64,
 }
 
-impl Lane {
-    fn new(messages: Option<Stream>) -> Lane {
+impl Connection {
+    fn new(messages: Option<Stream>) -> Connection {
         let mut talk = Talk::default();
         talk.ask(Ask::Perf);
-        Lane {
+        Connection {
             talk,
             messages,
             opened: None,
@@ -236,7 +236,7 @@ struct Measuring<'a> {
     process: &'a Process,
     board: Board,
     remote: &'a Remote<'a>,
-    lanes: BTreeMap<usize, Lane>,
+    connections: BTreeMap<usize, Connection>,
     zeros: Vec<u8>,
     /// Smoothed RTTs of all connections, sampled every [`LOOK`].
     rtt: Histogram,
@@ -258,39 +258,40 @@ fn receiving(counted: impl Iterator<Item = (Counted, Time)>) -> f64 {
 impl Measuring<'_> {
     fn fail(&mut self, failure: Failure, host: &mut Host) {
         self.failure.get_or_insert(failure);
-        for number in self.lanes.keys() {
+        for number in self.connections.keys() {
             end(*number, host);
         }
     }
 
     fn document(&self, cpu: Span) -> Value {
-        let seconds = receiving(self.lanes.values().filter_map(|lane| lane.counted));
-        let counted: Vec<Counted> = self.lanes.values().filter_map(|lane| Some(lane.counted?.0)).collect();
+        let seconds = receiving(self.connections.values().filter_map(|connection| connection.counted));
+        let counted: Vec<Counted> =
+            self.connections.values().filter_map(|connection| Some(connection.counted?.0)).collect();
         let bytes: u64 = counted.iter().map(|counted| counted.bytes).sum();
         let longest = |of: fn(&Counted) -> f64| counted.iter().map(of).fold(0.0, f64::max);
         // Data that comes all at once has no rate.
         let goodput = Some(Span::from_secs_f64(seconds)).filter(|span| !span.is_zero());
         let goodput = goodput.map(|span| Rate::from_bytes_in(Bytes::new(bytes), span));
         let mut document = json!({
-            "connections": self.lanes.len(),
+            "connections": self.connections.len(),
             "received_bytes": bytes,
             "seconds": seconds,
             "goodput_bit_per_s": goodput.map(Rate::bits_per_sec),
-            "retransmitted_packets": self.lanes.values().map(|lane| lane.retransmitted).sum::<u64>(),
+            "retransmitted_packets": self.connections.values().map(|connection| connection.retransmitted).sum::<u64>(),
             "srtt_ms": spread(&self.rtt),
             "sender_cpu_seconds": cpu.as_secs_f64(),
             "receiver_cpu_seconds": longest(|counted| counted.cpu_seconds),
             "sender_peak_memory_bytes": peak_memory(),
             "receiver_peak_memory_bytes": counted.iter().map(|counted| counted.peak_memory_bytes).max(),
         });
-        if let (Some(deadline), Some(lane)) = (self.args.deadline, self.lanes.values().next()) {
-            document["messages"] = lane.messages(deadline);
+        if let (Some(deadline), Some(connection)) = (self.args.deadline, self.connections.values().next()) {
+            document["messages"] = connection.messages(deadline);
         }
         document
     }
 }
 
-impl Lane {
+impl Connection {
     /// Counts and delays of its messages. The clocks' offset is taken from the shortest round trip, as if its two ways were equal.
     fn messages(&self, deadline: Span) -> Value {
         let nearest = self.receipts.iter().min_by_key(|(receipt, back)| back.since(receipt.sent).as_nanos());
@@ -365,11 +366,13 @@ fn text(document: &Value) -> String {
 
 impl Application for Measuring<'_> {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
-        let (Some(lane), Some(link)) = (self.lanes.get_mut(&number), host.link(number)) else { return };
+        let (Some(connection), Some(link)) = (self.connections.get_mut(&number), host.link(number)) else {
+            return;
+        };
         if self.failure.is_some() {
             return;
         }
-        match lane.go_on(self.args, &mut self.zeros, link, now) {
+        match connection.go_on(self.args, &mut self.zeros, link, now) {
             Ok(false) => {}
             Ok(true) => link.end(),
             Err(failure) => self.fail(failure, host),
@@ -377,14 +380,20 @@ impl Application for Measuring<'_> {
     }
     fn on_over(&mut self, number: usize, host: &mut Host, _: Time) {
         self.over += 1;
-        if let Some(lane) = self.lanes.get(&number).filter(|lane| lane.counted.is_none()) {
-            let lost = self.remote.lost(lane.opened.is_some());
+        if let Some(connection) =
+            self.connections.get(&number).filter(|connection| connection.counted.is_none())
+        {
+            let lost = self.remote.lost(connection.opened.is_some());
             self.fail(lost, host);
         }
     }
     fn next_timer(&self) -> Time {
-        let messages = self.lanes.values().next().filter(|lane| lane.messages.is_some() && !lane.closed);
-        messages.map_or(self.look, |lane| self.look.min(lane.next))
+        let messages = self
+            .connections
+            .values()
+            .next()
+            .filter(|connection| connection.messages.is_some() && !connection.closed);
+        messages.map_or(self.look, |connection| self.look.min(connection.next))
     }
     fn on_timer(&mut self, host: &mut Host, now: Time) {
         if now >= self.look {
@@ -393,10 +402,10 @@ impl Application for Measuring<'_> {
                 self.fail(Failure::interrupted("interrupted"), host);
                 return;
             }
-            let written = self.lanes.values().map(|lane| lane.written).sum();
+            let written = self.connections.values().map(|connection| connection.written).sum();
             self.board.change(|status| status.count("sent_bytes", written));
             let mut silent = None;
-            for number in self.lanes.keys() {
+            for number in self.connections.keys() {
                 let Some(link) = host.link(*number).filter(|link| !link.is_over()) else { continue };
                 link.sample()
                     .and_then(|sample| sample.srtt)
@@ -412,11 +421,13 @@ impl Application for Measuring<'_> {
                 self.fail(self.remote.lost(was_open), host);
             }
         }
-        if let Some((number, _)) = self.lanes.iter().next().filter(|(_, lane)| lane.next <= now) {
+        if let Some((number, _)) =
+            self.connections.iter().next().filter(|(_, connection)| connection.next <= now)
+        {
             host.look_at(*number);
         }
     }
     fn is_done(&self) -> bool {
-        self.over == self.lanes.len()
+        self.over == self.connections.len()
     }
 }

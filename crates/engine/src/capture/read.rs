@@ -1,7 +1,7 @@
 //! Reads the packets of one TCP flow from a capture that weir wrote: pcap in little-endian order with nanosecond stamps and link
 //! type RAW (draft-ietf-opsawg-pcap). Other formats are refused. A capture that ends within a packet ends before it.
 
-use crate::place::Place;
+use crate::location::RunLocation;
 use crate::results::FinishedRun;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -22,7 +22,7 @@ const TCP: u8 = 6;
 
 /// The captured links of a run, each with its file.
 pub fn captured(run: &FinishedRun) -> Vec<(String, PathBuf)> {
-    let Place::Folder(folder) = &run.place else { return vec![] };
+    let RunLocation::Folder(folder) = &run.location else { return vec![] };
     let links = run.file.run.instrumented_links().map(|(_, link)| link.name.as_str());
     let files = links.map(|link| (link.to_string(), folder.join(format!("{link}.pcap"))));
     files.filter(|(_, file)| file.is_file()).collect()

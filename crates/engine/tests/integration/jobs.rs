@@ -176,10 +176,10 @@ fn records_of_shards_come_back_run_by_run_and_all_at_once() {
     assert_eq!(all, (1..=201).map(|repeat| (repeat, 12_500 * u64::from(repeat % 100))).collect::<Vec<_>>());
     let some = results.each(|run| run % 100 == 7, each).unwrap();
     assert_eq!(some, [(8, 100_000), (108, 100_000)]);
-    assert!(results.runs[70].place.folder().ends_with("sim-0001"), "the seventh of the second shard");
+    assert!(results.runs[70].location.folder().ends_with("sim-0001"), "the seventh of the second shard");
     assert_eq!(busy(&results.runs[70].records().unwrap()), 12_500 * 71);
     // The first run that needs the damaged file reports it.
-    std::fs::write(results.runs[70].place.folder().join("links.parquet"), "torn").unwrap();
+    std::fs::write(results.runs[70].location.folder().join("links.parquet"), "torn").unwrap();
     let error = results.each(|_| true, each).unwrap_err().to_string();
     assert!(error.contains("sim-r65") && error.contains("links.parquet"), "{error}");
 }

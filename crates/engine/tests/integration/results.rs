@@ -102,7 +102,7 @@ fn a_rerun_is_the_way_out_of_a_damaged_set() {
     for runs in [3, 201] {
         let place = tempfile::tempdir().unwrap();
         first_set(place.path(), runs);
-        let folder = Results::open(place.path()).unwrap().runs[0].place.folder().to_owned();
+        let folder = Results::open(place.path()).unwrap().runs[0].location.folder().to_owned();
         let description = ["run.json", "runs.json"].map(|name| folder.join(name));
         let description = description.iter().find(|path| path.is_file()).unwrap();
         fs::write(description, "").unwrap();

@@ -57,7 +57,7 @@ impl<P: Wire> Link<P> {
     pub(crate) fn take_counters(&mut self, now: Time) -> LinkCounters {
         self.count_idle(now);
         let unsent = self.unsent(now);
-        let mut counters = std::mem::take(&mut self.books.counters);
+        let mut counters = std::mem::take(&mut self.stats.counters);
         let before = std::mem::replace(&mut self.account.unsent, unsent);
         for (class, bytes) in counters.sent_bytes.iter_mut().enumerate() {
             *bytes = (*bytes + before.bytes[class]).saturating_sub(unsent.bytes[class]);
@@ -104,7 +104,7 @@ impl<P: Wire> Link<P> {
             Some(pacing) => pacing.capacity(rate, since, now),
             None => {
                 let left = self.transmission().unsent(now).time;
-                let busy = (self.books.counters.busy + self.account.unsent.time).saturating_sub(left);
+                let busy = (self.stats.counters.busy + self.account.unsent.time).saturating_sub(left);
                 let busy_since = busy.saturating_sub(std::mem::replace(&mut self.account.busy, busy));
                 rate_over(rate, now.since(since).saturating_sub(busy_since))
             }

@@ -114,7 +114,7 @@ impl<P: Wire> Link<P> {
         loop {
             let departs = self.departures.next.0;
             if self.wake <= departs {
-                if !until.includes(self.wake, 2 * self.books.link) {
+                if !until.includes(self.wake, 2 * self.stats.link) {
                     return;
                 }
                 self.transmit(self.wake, around);
@@ -147,9 +147,9 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn due(&self, first_host: usize) -> (Time, usize) {
         if self.head() != Time::NEVER {
-            (self.head(), 2 * self.books.link + 1)
+            (self.head(), 2 * self.stats.link + 1)
         } else if self.is_armed() {
-            (self.wake, 2 * self.books.link)
+            (self.wake, 2 * self.stats.link)
         } else {
             let (departs, host) = self.departures.next;
             (departs, first_host + host as usize)

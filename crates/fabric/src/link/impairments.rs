@@ -93,7 +93,7 @@ impl<P: Wire> Link<P> {
         if impairments.losses.next() || too_long {
             return self.lose(packet, now, around);
         }
-        self.books.counters.forwarded += 1;
+        self.stats.counters.forwarded += 1;
         if impairments.alters {
             self.send_off_altered(packet, leaves, now, around)
         } else {
@@ -107,7 +107,7 @@ impl<P: Wire> Link<P> {
         let Some(impairments) = &mut self.impairments else { return };
         if impairments.duplicate > 0.0 && impairments.duplicates.chance(impairments.duplicate) {
             let twin = packet.duplicate();
-            self.books.counters.duplicated += 1;
+            self.stats.counters.duplicated += 1;
             self.total_duplicated += 1;
             self.show(&twin, PacketEvent::Duplicated, now, around);
             self.travel(twin, leaves, now, around);
@@ -125,7 +125,7 @@ impl<P: Wire> Link<P> {
             if jitter.is_none() { weir_base::Span::ZERO } else { jitter.draw(&mut impairments.delays) };
         if corrupt {
             packet.corrupt();
-            self.books.counters.corrupted += 1;
+            self.stats.counters.corrupted += 1;
             self.show(&packet, PacketEvent::Corrupted, now, around);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);

@@ -369,7 +369,7 @@ impl<P: Wire> Link<P> {
         let mut bytes = [0; 4];
         bytes[packet.class() as usize] = left;
         pacing.works_on(Transmission { until: done, takes: done.since(now), bytes });
-        self.books.counters.busy += done.since(now);
+        self.stats.counters.busy += done.since(now);
         (self.free_at, self.account.since) = (done, done);
         self.send_off(packet, done, now, around);
     }
@@ -408,7 +408,7 @@ impl<P: Wire> Link<P> {
             let whole = bits_of(Bytes::new(sent_bytes.iter().sum()));
             self.account.idle_bits += rate_over(rate, airtime).saturating_sub(whole);
             self.account.since = end;
-            self.books.counters.busy += airtime;
+            self.stats.counters.busy += airtime;
             self.free_at = end + ACKNOWLEDGED;
             packets.drain(..).for_each(|packet| self.send_off(packet, end, now, around));
         }

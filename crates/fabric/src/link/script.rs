@@ -99,7 +99,7 @@ impl<P: Wire> Link<P> {
         if self.rate.is_some() {
             return self.take_in(packet, now, around);
         }
-        self.books.counters.forwarded += u64::from(self.impairments.is_none());
+        self.stats.counters.forwarded += u64::from(self.impairments.is_none());
         self.send_off(packet, now, now, around);
         None
     }

@@ -4,7 +4,7 @@ use super::value::{Distribution, Value, ratio};
 use super::view::FlowView;
 use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction};
 use crate::info::GroupInfo;
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use weir_base::{Span, Time};
 
 /// A duration of a completed flow, and when it completed. `None` if it did not complete.

@@ -98,7 +98,7 @@ family! {
         definition: "Deviation of the estimated capacity from the rate at which the slowest link on the data's route could send in the same sample period, as a share of that rate: the distribution over sample periods.",
         source: TOLD,
         states: ESTIMATE,
-        reduction: Reduction::Told(|f, states| {
+        reduction: Reduction::StateValues(|f, states| {
             let errors = f.estimates(states).filter(|(_, carries)| *carries > 0.0);
             Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
         }),
@@ -113,7 +113,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &CONTROLLERS,
-        reduction: Reduction::Told(|f, states| Value::from(f.part(states))),
+        reduction: Reduction::StateValues(|f, states| Value::from(f.part(states))),
     }
 
     SECOND_CONTROLLER {
@@ -125,7 +125,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &[CONTROLLERS[1], CONTROLLERS[0]],
-        reduction: Reduction::Told(|f, states| Value::from(f.part(states))),
+        reduction: Reduction::StateValues(|f, states| Value::from(f.part(states))),
     }
 
     EFFICIENCY {
@@ -137,7 +137,7 @@ family! {
         source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
         domain: Domain::Percent,
         states: EFFICIENCY_OF,
-        reduction: Reduction::Told(|f, states| Value::from(f.efficiency(states))),
+        reduction: Reduction::StateValues(|f, states| Value::from(f.efficiency(states))),
     }
 
     PLANNED_EFFICIENCY {
@@ -149,7 +149,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &[PLANNED],
-        reduction: Reduction::Told(|f, _| Value::from(f.planned(PLANNED))),
+        reduction: Reduction::StateValues(|f, _| Value::from(f.planned(PLANNED))),
     }
 
     SHORTFALL {
@@ -160,7 +160,7 @@ family! {
         definition: "Efficiency expected by the plans minus the efficiency of the error control, in percentage points; 0 if the latter is higher.",
         source: "GNAT report (BBN 2021), section 3.3.3",
         states: &[EFFICIENCY_OF[0], EFFICIENCY_OF[1], PLANNED],
-        reduction: Reduction::Told(|f, states| {
+        reduction: Reduction::StateValues(|f, states| {
             Value::from(f.planned(PLANNED).zip(f.efficiency(states)).map(|(planned, got)| (planned - got).max(0.0)))
         }),
     }

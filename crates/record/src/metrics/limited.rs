@@ -3,7 +3,7 @@
 //! as `tcp_info` does in Linux (`enum tcp_chrono` of include/linux/tcp.h). The rest of a sample period counts for the path if a link on
 //! it was full, else for the pacer if the congestion window had room, else for that window.
 
-use super::told::Told;
+use super::state_values::StateValues;
 use super::value::{Value, ratio};
 use super::{Domain, Flows, Level, Metric, Reduction, View};
 use crate::records::Records;
@@ -39,13 +39,13 @@ pub(super) struct Sampled {
 
 /// The growth of a counter from one value to the next, where it was recorded only while it was above 0.
 struct Counter<'t> {
-    told: Option<&'t Told>,
+    told: Option<&'t StateValues>,
     next: usize,
     last: f64,
 }
 
 impl<'t> Counter<'t> {
-    fn new(told: Option<&'t Told>) -> Counter<'t> {
+    fn new(told: Option<&'t StateValues>) -> Counter<'t> {
         Counter { told, next: 0, last: told.map_or(0.0, |told| told.before) }
     }
 
@@ -173,7 +173,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(APPLICATION)),
+        reduction: Reduction::StateValues(|f, _| f.limited(APPLICATION)),
     }
 
     BY_RECEIVE_WINDOW {
@@ -185,7 +185,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(RECEIVE_WINDOW)),
+        reduction: Reduction::StateValues(|f, _| f.limited(RECEIVE_WINDOW)),
     }
 
     BY_SEND_BUFFER {
@@ -197,7 +197,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(SEND_BUFFER)),
+        reduction: Reduction::StateValues(|f, _| f.limited(SEND_BUFFER)),
     }
 
     BY_PATH {
@@ -209,7 +209,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(PATH)),
+        reduction: Reduction::StateValues(|f, _| f.limited(PATH)),
     }
 
     BY_PACING {
@@ -221,7 +221,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(PACING)),
+        reduction: Reduction::StateValues(|f, _| f.limited(PACING)),
     }
 
     BY_CONGESTION_WINDOW {
@@ -233,7 +233,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::Told(|f, _| f.limited(CONGESTION_WINDOW)),
+        reduction: Reduction::StateValues(|f, _| f.limited(CONGESTION_WINDOW)),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::value::{Value, ratio};
 use super::view::MessageSums;
 use super::{Column, Domain, Flows, Level, Metric, Plot, Reduction, Zeros};
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use crate::types::{MessageFate, MessageKind};
 
 impl Flows<'_> {

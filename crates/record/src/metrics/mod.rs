@@ -31,11 +31,11 @@ pub mod rate;
 mod reduction;
 pub mod second;
 mod shown;
+mod state_values;
 pub mod steadiness;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
-mod told;
 mod transit;
 mod value;
 mod view;

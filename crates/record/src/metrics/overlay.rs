@@ -36,7 +36,7 @@ impl View<'_> {
 
     /// The values of a state of all stations that record it, in all periods of the window.
     fn stations_values(&self, states: &[&str]) -> Value {
-        Distribution::of(self.told(states).flat_map(|told| told.within.iter().copied())).into()
+        Distribution::of(self.values_of(states).flat_map(|told| told.within.iter().copied())).into()
     }
 }
 

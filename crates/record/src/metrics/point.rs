@@ -1,25 +1,25 @@
 //! Metrics of aggregation points' estimates of a flowshare (`coord`): the losses that their estimators take into account.
 //! They exist only in runs with aggregation points that serve one application each.
 
-use super::told::Told;
+use super::state_values::StateValues;
 use super::value::{Value, ratio};
 use super::{Domain, Level, Metric, Reduction, View};
 
 impl View<'_> {
     /// The values of a state of each station that records it.
-    pub(super) fn told<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s Told> {
+    pub(super) fn values_of<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s StateValues> {
         self.stations.iter().flat_map(|station| states.iter().filter_map(|name| station.get(name)))
     }
 
     /// Growth of a counter in the window, summed over all stations.
     pub(super) fn stations_grew(&self, states: &[&str]) -> Value {
-        let grown = self.told(states).filter(|told| !told.within.is_empty());
+        let grown = self.values_of(states).filter(|told| !told.within.is_empty());
         Value::from(grown.map(|told| told.grown().max(0.0) as u64).reduce(|sum, grown| sum + grown))
     }
 
     /// Mean of the inverse of a value over the samples of all stations in which it was above zero.
     fn stations_inverse(&self, states: &[&str]) -> Value {
-        let values = self.told(states).flat_map(|told| &told.within).filter(|value| **value > 0.0);
+        let values = self.values_of(states).flat_map(|told| &told.within).filter(|value| **value > 0.0);
         let (count, sum) = values.fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + 1.0 / value));
         Value::from(ratio(sum, count as f64))
     }

@@ -5,7 +5,7 @@ use super::value::{Value, mbps, percent, ratio};
 use super::view::LinkView;
 use super::{Column, Domain, Level, Metric, Reduction, Zeros};
 use crate::bound::Bound;
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use weir_fabric::{DropReason, LinkCounters};
 
 impl Queue<'_> {

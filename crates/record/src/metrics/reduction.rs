@@ -44,7 +44,7 @@ pub(crate) enum Reduction {
     /// From the messages of some flows' applications; left out if undefined, since most flows have none.
     Messages(fn(&Flows<'_>) -> Value),
     /// From the recorded state of some flows' transports; left out if undefined, since few transports record any.
-    Told(fn(&Flows<'_>, &[&str]) -> Value),
+    StateValues(fn(&Flows<'_>, &[&str]) -> Value),
     /// From some flows; left out if undefined, since most runs do not have what it is about.
     Special(fn(&Flows<'_>) -> Value),
     /// From the state of all stations; left out if undefined, since most runs have no such stations.
@@ -213,12 +213,14 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         Reduction::Took(_) | Reduction::Share(..) | Reduction::Messages(_) if !flows.has_messages => None,
         Reduction::Took(_) => defined(Distribution::of(flows.values(metric))),
         Reduction::Share(kind, fate) => defined(flows.share(kind, fate)),
-        Reduction::Estimates | Reduction::GrowthShare(_) | Reduction::Told(_) if !flows.has_told => None,
+        Reduction::Estimates | Reduction::GrowthShare(_) | Reduction::StateValues(_) if !flows.has_told => {
+            None
+        }
         Reduction::Estimates => {
             defined(Distribution::of(flows.estimates(metric.states).map(|(estimate, _)| estimate)))
         }
         Reduction::GrowthShare(place) => defined(flows.growth_share(metric.states, place)),
-        Reduction::Told(f) => defined(f(flows, metric.states)),
+        Reduction::StateValues(f) => defined(f(flows, metric.states)),
         Reduction::Messages(f) | Reduction::Special(f) => defined(f(flows)),
         Reduction::Stations(f) => defined(f(flows.view, metric.states)),
         Reduction::Packets(_)

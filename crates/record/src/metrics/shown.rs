@@ -1,6 +1,6 @@
 //! Where a report shows a metric: as a plot of a run's page, and as numbers of the index.
 
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use serde::Serialize;
 
 /// A metric's own plot on a run's page.

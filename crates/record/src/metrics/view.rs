@@ -6,7 +6,7 @@
 //! with the stop, or with the arrival of its last data if that is later: data under way at the stop arrives after it.
 
 use super::SETTLING_TOLERANCE;
-use super::told::ToldStates;
+use super::state_values::StateTable;
 use super::transit::TransitSums;
 use super::value::mbps;
 use super::window::Window;
@@ -36,7 +36,7 @@ pub struct View<'a> {
     pub(crate) links: Vec<LinkView>,
     pub(super) flows: Vec<FlowView>,
     /// The recorded states of each station.
-    pub(super) stations: Vec<ToldStates>,
+    pub(super) stations: Vec<StateTable>,
     /// RTTs of each group.
     pub(crate) rtts: Vec<Histogram>,
     /// For each group and each second, the number of RTTs, and their sum in nanoseconds.
@@ -74,7 +74,7 @@ pub(crate) struct LinkView {
     /// The end of its last sample period.
     last_sample: Time,
     /// The queue's recorded states.
-    pub(super) states: ToldStates,
+    pub(super) states: StateTable,
 }
 
 /// A flow in the window.
@@ -110,7 +110,7 @@ pub(super) struct FlowView {
     /// Time-weighted mean of the congestion window, in segments.
     pub(super) cwnd: TimeMean,
     /// The transport's recorded states.
-    pub(super) states: ToldStates,
+    pub(super) states: StateTable,
     /// What limited it; `None` if its transport does not tell.
     pub(super) limited: Option<super::limited::Limited>,
     /// The transport's count of timeouts, and of spurious retransmissions.
@@ -236,7 +236,7 @@ impl<'a> View<'a> {
             tolerance: part.map_or(SETTLING_TOLERANCE, |part| part.tolerance),
             links: vec![link; info.links.len()],
             flows: vec![FlowView::default(); info.flows.len()],
-            stations: vec![ToldStates::default(); info.stations.len()],
+            stations: vec![StateTable::default(); info.stations.len()],
             rtts: vec![Histogram::new(); info.groups.len()],
             rtt_seconds: vec![vec![Sum::default(); seconds.len()]; info.groups.len()],
             read_bytes: 0,

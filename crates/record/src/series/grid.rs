@@ -3,7 +3,7 @@
 use super::Values;
 use crate::metrics::{View, ratio};
 use crate::packed::PackedHistogram;
-use crate::taken::Statistic;
+use crate::selector::Statistic;
 use std::cell::Cell;
 use weir_base::{Histogram, Span, Time};
 

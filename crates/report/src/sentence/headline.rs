@@ -54,7 +54,7 @@ impl<'a> Cell<'a> {
 }
 
 /// A value of each cell, or why it has none.
-type Told = Vec<Result<f64, String>>;
+type Values = Vec<Result<f64, String>>;
 
 /// The cells that a headline is about.
 struct Headline<'a> {
@@ -104,7 +104,7 @@ impl<'a> Headline<'a> {
             let value = |run: &'a Run| answer.value(run.groups().find(is_own)?.summary);
             let why = |cell: &Cell<'_>| absent::why(&answer.metric, &cell.runs[0].summary, Some(name));
             let told = self.cells.iter().map(|cell| cell.mean(value).ok_or_else(|| why(cell))).collect();
-            self.told(&answer.about(name), answer.metric.unit, told)
+            self.value(&answer.about(name), answer.metric.unit, told)
         };
         names.filter_map(clause).collect()
     }
@@ -135,7 +135,7 @@ impl<'a> Headline<'a> {
             let one = |group: Group<'a>| {
                 let name = &group.summary.name;
                 let told = self.cells.iter().map(|cell| share(cell, name).ok_or_else(|| "nothing".into()));
-                self.told(&format!("share of {name} of link {link}"), "%", told.collect())
+                self.value(&format!("share of {name} of link {link}"), "%", told.collect())
             };
             return rivals(first).into_iter().take(2).filter_map(one).collect();
         }
@@ -159,7 +159,7 @@ impl<'a> Headline<'a> {
     /// The links that the headline is about, the busiest first.
     fn link_names(&self) -> Vec<&'a str> {
         let mut sums: Vec<(&str, f64)> = vec![];
-        for link in self.cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| links::told(run)) {
+        for link in self.cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| links::described(run)) {
             match sums.iter_mut().find(|(name, _)| *name == link.name()) {
                 Some((_, sum)) => *sum += link.sent_mbps(),
                 None => sums.push((link.name(), link.sent_mbps())),
@@ -175,7 +175,7 @@ impl<'a> Headline<'a> {
     }
 
     fn link(&self, name: &str) -> Option<String> {
-        let of = |value: &dyn Fn(Link<'a>) -> Option<f64>| -> Told {
+        let of = |value: &dyn Fn(Link<'a>) -> Option<f64>| -> Values {
             let mean = |cell: &Cell<'a>| cell.mean(|run| value(Cell::link(run, name)?));
             self.cells.iter().map(|cell| mean(cell).ok_or_else(|| "nothing measured".into())).collect()
         };
@@ -184,17 +184,17 @@ impl<'a> Headline<'a> {
         if all.any(|link| link.l4s_and_classic().is_some()) {
             let l4s = of(&|link| link.l4s_and_classic()?.0.number(&QUEUE_DELAY));
             let classic = of(&|link| link.l4s_and_classic()?.1.number(&QUEUE_DELAY));
-            clauses.extend(self.told(&format!("queue delay of L4S packets at link {name}"), "ms", l4s));
-            clauses.extend(self.told("of classic packets", "ms", classic));
+            clauses.extend(self.value(&format!("queue delay of L4S packets at link {name}"), "ms", l4s));
+            clauses.extend(self.value("of classic packets", "ms", classic));
         } else {
             let delay = of(&|link| link.number(&QUEUE_DELAY));
-            clauses.extend(self.told(&format!("queue delay at link {name}"), "ms", delay));
+            clauses.extend(self.value(&format!("queue delay at link {name}"), "ms", delay));
         }
         let used = of(&|link| link.number(&UTILISATION));
         let known: Vec<f64> = used.iter().flatten().copied().collect();
         let (low, high) = known.iter().fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(*v), b.max(*v)));
         if high - low > WIDE {
-            clauses.extend(self.told("used", "%", used));
+            clauses.extend(self.value("used", "%", used));
         } else if !known.is_empty() {
             clauses.push(format!("{} used", spread(low, high)));
         }
@@ -202,7 +202,7 @@ impl<'a> Headline<'a> {
     }
 
     /// A value in words: one if all cells have the same, those of a few cells, or the least and the greatest.
-    fn told(&self, what: &str, unit: &str, told: Told) -> Option<String> {
+    fn value(&self, what: &str, unit: &str, told: Values) -> Option<String> {
         let written = |value: f64| rough_with(value, unit).trim_end().to_owned();
         let text =
             |one: &Result<f64, String>| one.as_ref().map_or_else(Clone::clone, |value| written(*value));

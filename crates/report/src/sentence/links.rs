@@ -16,11 +16,11 @@ pub(super) const TOLD: usize = 3;
 
 /// The clauses about the queues of a run.
 pub(super) fn queue_clauses(run: &Run) -> Vec<String> {
-    told(run).iter().filter_map(queue_clause).collect()
+    described(run).iter().filter_map(queue_clause).collect()
 }
 
 /// The links of a run that its sentence is about.
-pub(super) fn told(run: &Run) -> Vec<Link<'_>> {
+pub(super) fn described(run: &Run) -> Vec<Link<'_>> {
     let links = run.data_links();
     if links.len() <= TOLD {
         return links;
@@ -68,12 +68,12 @@ fn queue_clause(link: &Link<'_>) -> Option<String> {
 
 /// The groups' shares of each link in the sentence, and the goodput of groups whose data crosses no link with a rate.
 pub(super) fn shares(run: &Run) -> Vec<String> {
-    let told = told(run);
+    let described = described(run);
     let of_link = |link: &Link<'_>| {
         let groups = run.groups().filter(|group| group.link == Some(link.name()));
         shares_clause(&groups.collect::<Vec<_>>(), Some(link.name()))
     };
-    let mut clauses: Vec<String> = told.iter().filter_map(of_link).collect();
+    let mut clauses: Vec<String> = described.iter().filter_map(of_link).collect();
     let rest: Vec<Group<'_>> = run.groups().filter(|group| group.link.is_none()).collect();
     clauses.extend(shares_clause(&rest, None));
     clauses
@@ -130,5 +130,5 @@ pub(super) fn unused(run: &Run) -> Vec<String> {
         let ended = ended.unwrap_or_default();
         Some(format!("{} of link {} stayed unused{ended}", rough_with(100.0 - used, "%"), link.name()))
     };
-    told(run).into_iter().filter_map(unused).collect()
+    described(run).into_iter().filter_map(unused).collect()
 }

@@ -184,7 +184,7 @@ impl Trajectories {
     }
 
     /// Where each pair parts, for the terminal; empty without pairs.
-    pub fn told(&self, width: usize) -> String {
+    pub fn partings(&self, width: usize) -> String {
         if self.pairs.is_empty() {
             return String::new();
         }

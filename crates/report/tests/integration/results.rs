@@ -148,7 +148,7 @@ fn records_that_cannot_be_read_name_their_run() {
     let path = folder.path().join("results");
     let results = results(&path);
     let summary = results.summary(None).unwrap();
-    std::fs::write(results.runs[1].place.folder().join("links.parquet"), "torn").unwrap();
+    std::fs::write(results.runs[1].location.folder().join("links.parquet"), "torn").unwrap();
     let error = weir_report::write(&results, &summary, None).unwrap_err().to_string();
     assert!(error.contains(&results.runs[1].file.run.id), "{error}");
     assert!(!path.join("index.html").exists(), "an index of pages that are not there");

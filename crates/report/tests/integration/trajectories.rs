@@ -111,7 +111,7 @@ fn held(results: &Results) -> Trajectories {
 fn the_terminal_says_where_single_flows_part() {
     let folder = tempfile::tempdir().unwrap();
     let results = results(&folder.path().join("results"));
-    insta::assert_snapshot!(held(&results).told(100), @r"
+    insta::assert_snapshot!(held(&results).partings(100), @r"
 
     Single flows of live and sim, by the time since the flow's start:
     cubic · flow, repeat 2

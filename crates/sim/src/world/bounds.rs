@@ -55,7 +55,7 @@ impl World<'_> {
             return Err(EngineError::Endless(endless));
         }
         if let Some((culprit, at)) = self.fabric.endless() {
-            return Err(EngineError::Endless(self.told(culprit, at)));
+            return Err(EngineError::Endless(self.reason(culprit, at)));
         }
         let now = self.timers.passed().max(self.fabric.passed());
         if self.bounds.is_stuck(now) {
@@ -90,7 +90,7 @@ impl World<'_> {
         format!("flow {} (transport {transport})", flow.name)
     }
 
-    fn told(&self, culprit: Culprit, at: Time) -> String {
+    fn reason(&self, culprit: Culprit, at: Time) -> String {
         let (what, name) = match culprit {
             Culprit::Link(link) => ("link", &self.run.network.links[link].name),
             Culprit::Station(station) => ("station", &self.run.stations[station].name),

@@ -82,11 +82,11 @@ impl Connection {
                 }
                 Frame::RoundTrip(micros) => {
                     self.acks.ask(false, now);
-                    self.peer_clock.told(micros);
+                    self.peer_clock.set_smallest_rtt(micros);
                     true
                 }
                 Frame::Marks(marks) => {
-                    self.marks.told(marks);
+                    self.marks.from_peer(marks);
                     true
                 }
                 Frame::Ping => {

@@ -302,13 +302,13 @@ impl Connection {
         let (content, length, head, again) = match item {
             Item::Data { mut data, again, round } => {
                 data.flags.prompt = stream.is_planned() || self.per.rate() >= HIGH_PER;
-                data.due = data.due.map(|due| due::told(due, now));
+                data.due = data.due.map(|due| due::on_wire(due, now));
                 Frame::Data(data).write(&mut self.head);
                 let content = Content::Segment { stream: id, sequence: data.sequence, round };
                 (content, data.length, stream.head(data.sequence), again)
             }
             Item::Part(mut part, index) => {
-                part.segment.due = part.segment.due.map(|due| due::told(due, now));
+                part.segment.due = part.segment.due.map(|due| due::on_wire(due, now));
                 Frame::Part(part).write(&mut self.head);
                 let sequence = part.segment.sequence;
                 let head = stream.head(sequence).get(part.offset.into()..).unwrap_or_default();

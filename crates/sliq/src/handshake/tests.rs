@@ -48,7 +48,7 @@ fn two_ends_that_know_each_others_keys_complete_the_handshake() {
     assert_eq!(request.len(), REQUEST);
     let (reply, mut there) = agreed(both.responder.take(&request, b"address", false, NOW));
     assert!(reply.len() < REQUEST);
-    let Some(Told::Agreed(mut here, _)) = initiator.take(&reply, NOW) else { panic!("no agreement") };
+    let Some(Step::Agreed(mut here, _)) = initiator.take(&reply, NOW) else { panic!("no agreement") };
     let mut said = packet();
     assert!(here.seal(&mut said, NOW));
     assert_eq!(there.open(&mut said, NOW), Some((1, &mut packet()[..])));
@@ -66,7 +66,7 @@ fn a_repeated_request_gets_the_same_reply_and_another_one_with_its_stamp_gets_no
     // The answer carries the number and the time of the request that it answers.
     assert_eq!(Header::read(&again).map(|(header, _)| (header.number, header.timestamp)), Some((1, 9)));
     assert_eq!(again[HEADER..], reply[HEADER..]);
-    assert!(matches!(initiator.take(&again, NOW), Some(Told::Agreed(_, 1))));
+    assert!(matches!(initiator.take(&again, NOW), Some(Step::Agreed(_, 1))));
     assert!(is_nothing(both.responder.take(&both.ask(5).request(0, 0), b"a", false, NOW)));
     // A request that was overtaken is not a replay.
     agreed(both.responder.take(&earlier, b"a", false, NOW));
@@ -122,7 +122,7 @@ fn forged_and_truncated_handshake_packets_are_ignored() {
         assert!(initiator.take(&reply[..at], NOW).is_none());
     }
     assert!(initiator.take(&request, NOW).is_none(), "its own request came back");
-    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(..))));
+    assert!(matches!(initiator.take(&reply, NOW), Some(Step::Agreed(..))));
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn a_responder_under_load_requires_a_cookie_valid_for_the_address_and_a_time() {
         panic!("no cookie")
     };
     assert_eq!(cookie.len(), HEADER + COOKIE);
-    assert!(matches!(initiator.take(&cookie, NOW), Some(Told::Again)));
+    assert!(matches!(initiator.take(&cookie, NOW), Some(Step::Again)));
     let request = initiator.request(1, 0);
     // The cookie is valid for this address only, and for two to four minutes.
     assert!(matches!(both.responder.take(&request, b"elsewhere", true, NOW), Answer::Reply(_)));
     let late = NOW + COOKIE_TIME * 2;
     assert!(matches!(both.responder.take(&request, b"here", true, late), Answer::Reply(_)));
     let (reply, _) = agreed(both.responder.take(&request, b"here", true, NOW + COOKIE_TIME));
-    assert!(matches!(initiator.take(&reply, NOW), Some(Told::Agreed(..))));
+    assert!(matches!(initiator.take(&reply, NOW), Some(Step::Agreed(..))));
 }

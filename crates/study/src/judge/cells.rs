@@ -3,7 +3,7 @@
 
 use crate::claim::{Against, Along, Claim, Relation, Repeats};
 use weir_plan::leading_number;
-use weir_record::{Param, RunSummary, Taken};
+use weir_record::{Param, RunSummary, ValueSelector};
 
 /// A cell's value.
 pub(super) struct CellValue<'a> {
@@ -38,10 +38,10 @@ impl<'a> Table<'a> {
         let other = claim.against.as_ref().map(|against| {
             let of = against.of.as_ref().map_or(claim.of.as_slice(), std::slice::from_ref);
             let window = against.window.as_ref().or(claim.window.as_ref()).map(String::as_str);
-            repeated(claim, Taken { of, class: against.class.or(claim.class), window }, runs)
+            repeated(claim, ValueSelector { of, class: against.class.or(claim.class), window }, runs)
         });
         let window = claim.window.as_deref();
-        let own = repeated(claim, Taken { of: &claim.of, class: claim.class, window }, runs);
+        let own = repeated(claim, ValueSelector { of: &claim.of, class: claim.class, window }, runs);
         Table { claim, own, other: other.unwrap_or_default() }
     }
 
@@ -110,7 +110,7 @@ fn passing<'a>(along: &Along, cells: impl Iterator<Item = CellValue<'a>>) -> Vec
 }
 
 /// Each cell once, in the order of the runs, with the values of its valid repeats.
-fn repeated<'a>(claim: &Claim, taken: Taken<'_>, runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
+fn repeated<'a>(claim: &Claim, taken: ValueSelector<'_>, runs: &[&'a RunSummary]) -> Vec<Repeated<'a>> {
     let mut cells: Vec<Repeated<'a>> = Vec::new();
     for run in runs {
         // Repeats of a cell follow each other.

@@ -25,7 +25,7 @@ impl Sender {
         };
         self.sample_rtt(prior_una, prior_sacked, effects, tally, now);
         if self.sack {
-            self.judge_order(low, prior_highest);
+            self.check_sack_reordering(low, prior_highest);
             return;
         }
         if effects.data_acked {
@@ -38,7 +38,7 @@ impl Sender {
     /// An original that starts at `low` was delivered only now: below `highest`, where a segment was SACKed before, that is a sign of
     /// reordering (`tcp_check_sack_reordering`).
     #[inline(always)]
-    pub(super) fn judge_order(&mut self, low: Option<u64>, highest: u64) {
+    pub(super) fn check_sack_reordering(&mut self, low: Option<u64>, highest: u64) {
         if let Some(low) = low
             && low < highest
         {

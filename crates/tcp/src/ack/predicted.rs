@@ -33,7 +33,7 @@ impl Sender {
         effects.window_updated = self.update_window(arrival);
         let low = self.clean_plain(&mut effects, &mut tally, now);
         self.sample_rtt(before.una, 0, &mut effects, &mut tally, now);
-        self.judge_order(low, before.una);
+        self.check_sack_reordering(low, before.una);
         self.rack.adapt(tally.sampling.prior_delivered, self.delivery.delivered);
         let report = Report { timestamps: self.timestamps_of(arrival), ce_packets: 0, predicted };
         self.tell_delivered(&effects, &tally, &report, now);
@@ -88,7 +88,7 @@ mod tests {
                     window: (1 << 20) - random.below(2) as u32 * 4096,
                     has_data: false,
                     ece: false,
-                    told: None,
+                    feedback: None,
                     tsval: plain.clock.ticks(now),
                     tsecr: plain.clock.ticks(now - Span::from_millis(10)),
                     sack: &[],

@@ -78,8 +78,8 @@ impl Connection {
         if accurate {
             // The acknowledgement that ends the handshake reports a mark of the SYN-ACK.
             let ends = !segment.flags.has(Flags::SYN) && segment.len == 0;
-            let told_of_mark = ends && accecn::ace_of(segment.flags) == accecn::handshake_ace(Ecn::Ce);
-            sender.ecn.accecn = Some(SenderCounters::after(told_of_mark));
+            let reports_mark = ends && accecn::ace_of(segment.flags) == accecn::handshake_ace(Ecn::Ce);
+            sender.ecn.accecn = Some(SenderCounters::after(reports_mark));
             // A server is opened by the SYN, which is not counted.
             let counted = if segment.flags.has(Flags::SYN) { self.opened_with } else { Ecn::NotEct };
             self.receiver.accecn = Some(ReceiverCounters::after(counted));

@@ -112,7 +112,7 @@ impl Connection {
             if let Some((counters, matter)) = counted.option() {
                 segment.add_counters(counters, matter, self.config.mss);
             }
-            counted.on_told(segment.counters != AccEcnOption::NONE);
+            counted.on_ack_sent(segment.counters != AccEcnOption::NONE);
         }
     }
 }

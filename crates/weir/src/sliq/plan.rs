@@ -140,7 +140,7 @@ fn mode(mode: Mode) -> &'static str {
 }
 
 fn text(goal: &Goal, Choice { plan, reaches_target, beaten }: &Choice) -> String {
-    let mut text = format!("{}: {}\n", mode(plan.mode), told(plan));
+    let mut text = format!("{}: {}\n", mode(plan.mode), shape(plan));
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
@@ -152,14 +152,14 @@ fn text(goal: &Goal, Choice { plan, reaches_target, beaten }: &Choice) -> String
     if !reaches_target {
         let _ = writeln!(text, "No plan delivers {} % by then; this one delivers most.", 100.0 * goal.target);
     }
-    let Some(width) = beaten.iter().map(|other| told(other).len()).max() else { return text };
+    let Some(width) = beaten.iter().map(|other| shape(other).len()).max() else { return text };
     text += "\nThe best of each other kind:\n";
     for other in beaten {
         let _ = writeln!(
             text,
             "  {:9}  {:width$}  {:6.2} % by the deadline, {:5.1} % of use",
             mode(other.mode),
-            told(other),
+            shape(other),
             100.0 * other.delivery,
             100.0 * other.efficiency
         );
@@ -168,7 +168,7 @@ fn text(goal: &Goal, Choice { plan, reaches_target, beaten }: &Choice) -> String
 }
 
 /// The shape of a plan in words.
-fn told(plan: &Plan) -> String {
+fn shape(plan: &Plan) -> String {
     let of = |n: usize, thing: &str| if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") };
     format!(
         "groups of {}, {}, {} first, {:.3} packets sent for each",

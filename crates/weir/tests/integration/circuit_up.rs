@@ -463,7 +463,7 @@ fn the_next_command_restores_the_device_whatever_was_killed() {
             place.done(&format!("cancel {}", second["number"]));
         }
         assert_eq!(place.state(), one, "after {hits} kills");
-        // Taken down: it is up as before, or all is as it was.
+        // ValueSelector down: it is up as before, or all is as it was.
         hits += usize::from(kill(&place, &format!("down {number}"), takes / 2, &mut random));
         let after = place.state();
         if after.shapers == one.shapers {

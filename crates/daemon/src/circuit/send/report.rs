@@ -25,12 +25,12 @@ pub(super) struct Report {
     /// The circuit's class, if this user can see it, and the goodput that its rate allows.
     class: Option<(Device, Handle)>,
     ceiling: Option<Rate>,
-    told: Told,
+    told: LastReported,
 }
 
 /// The values that were reported last.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct LastReported {
     /// Time since the start, by the clock of the host that counted the bytes.
     after: Duration,
     bytes: u64,
@@ -52,18 +52,18 @@ impl Report {
                 "note: no circuit is up here, so the transfer uses {control}: `weir circuit up` sets one up"
             ));
         }
-        let told = Told { refused, ..Told::default() };
+        let told = LastReported { refused, ..LastReported::default() };
         Report { json: args.json, start: Instant::now(), total, streams, control, class, ceiling, told }
     }
 
-    fn now(&mut self, bytes: u64, after: Duration) -> Told {
+    fn now(&mut self, bytes: u64, after: Duration) -> LastReported {
         let mut losses = Losses::default();
         for stream in &self.streams {
             let of = weir_linux::tcp_info::losses(stream).unwrap_or_default();
             losses.retransmitted += of.retransmitted;
             losses.unneeded += of.unneeded;
         }
-        Told { after, bytes, losses, refused: refused(&mut self.class) }
+        LastReported { after, bytes, losses, refused: refused(&mut self.class) }
     }
 
     /// Reports the bytes that the receiver has received up to a time by its clock.

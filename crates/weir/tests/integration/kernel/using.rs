@@ -39,7 +39,7 @@ fn controls_that_cannot_be_loaded_are_refused_with_an_explanation() {
     let (status, why) = refusal(&["load", "bbr"]);
     assert!(status == 2 && why.contains("bbr has no kernel form; these have one: apple-ledbat"), "{why}");
     let (status, why) = refusal(&["load", "yield", "--set", "beta=101"]);
-    assert!(status == 2 && why.contains("beta is 101, expected 0 to 100"), "{why}");
+    assert!(status == 2 && why.contains("beta: 101 is out of range; write 0 to 100"), "{why}");
     let (status, why) = refusal(&["load", "yield", "--set", "gamma=1"]);
     assert!(status == 2 && why.contains("gamma"), "{why}");
     let (status, why) = refusal(&["unload", "yield"]);

@@ -8,16 +8,16 @@ use std::sync::Arc;
 impl SeriesSet<'_> {
     /// A metric of a group's recorded states: the mean over the flows and samples of a point, or the share of a counter's growth in
     /// the point. `None` if it is no such metric, or if the transport does not record it.
-    pub(super) fn told(&self, metric: &Metric, reduction: Reduction, group: u32) -> Option<Values> {
+    pub(super) fn of_states(&self, metric: &Metric, reduction: Reduction, group: u32) -> Option<Values> {
         match reduction {
             Reduction::Estimates => {
-                let values = self.told_by(metric.states, group)?;
+                let values = self.values_by(metric.states, group)?;
                 Some(self.grid.means_of(values.map(|(sample, ..)| (sample.at, sample.value))))
             }
             Reduction::GrowthShare(place) => {
                 let mut points = vec![vec![0.0; metric.states.len()]; self.grid.count()];
                 let mut before = vec![0.0; self.view.states.all.len()];
-                for (sample, state, counter) in self.told_by(metric.states, group)? {
+                for (sample, state, counter) in self.values_by(metric.states, group)? {
                     let last = std::mem::replace(&mut before[state], sample.value);
                     if let Some(point) = points.get_mut(self.grid.point(sample.at)) {
                         point[counter] += sample.value - last;
@@ -32,7 +32,7 @@ impl SeriesSet<'_> {
 
     /// The samples of these states of a group's connections, each with the index of its state in the view, and with the place of
     /// its name. `None` if there are none.
-    fn told_by(
+    fn values_by(
         &self,
         names: &[&str],
         group: u32,

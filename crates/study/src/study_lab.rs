@@ -24,7 +24,7 @@ impl Missing {
 }
 
 /// A lab of a study.
-pub struct Place {
+pub struct StudyLab {
     /// The study: the name of its folder.
     pub study: String,
     /// That folder.
@@ -37,7 +37,7 @@ pub struct Place {
 ///
 /// # Errors
 /// There is no such study or lab; the error lists those that exist.
-pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Missing> {
+pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<StudyLab>, Missing> {
     let (study, lab) = match what.map(|what| what.trim_end_matches('/').split_once('/').unwrap_or((what, "")))
     {
         None => (None, ""),
@@ -63,7 +63,7 @@ pub fn find(what: Option<&str>, root: &Path) -> Result<Vec<Place>, Missing> {
     for folder in chosen {
         let labs = below(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml"));
         for file in labs.filter(|path| !path.ends_with(PROFILE)) {
-            found.push(Place { study: name(folder), folder: folder.clone(), file });
+            found.push(StudyLab { study: name(folder), folder: folder.clone(), file });
         }
     }
     let labs: Vec<String> = found.iter().map(|place| stem(&place.file)).collect();
@@ -95,7 +95,7 @@ fn stem(path: &Path) -> String {
 ///
 /// # Errors
 /// The lab does not extend the profile.
-pub fn require_profile(place: &Place, lab: &Lab) -> Result<(), Missing> {
+pub fn require_profile(place: &StudyLab, lab: &Lab) -> Result<(), Missing> {
     let profile = place.folder.join(PROFILE);
     let canonical = profile.canonicalize().unwrap_or_else(|_| profile.clone());
     if lab.files().contains(&canonical) {

@@ -43,7 +43,7 @@ pub struct Plan {
 
 /// One flow of an application.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct FlowState {
     pub(crate) plan: Plan,
     pub(crate) waiting: Waiting,
     /// When the application is called next.
@@ -63,9 +63,9 @@ pub(crate) struct Lane {
     pub(crate) read: u64,
 }
 
-impl Lane {
-    pub(crate) fn new(plan: Plan, log: Option<Log>) -> Lane {
-        Lane {
+impl FlowState {
+    pub(crate) fn new(plan: Plan, log: Option<Log>) -> FlowState {
+        FlowState {
             plan,
             waiting: Waiting::Start,
             wake: plan.start,

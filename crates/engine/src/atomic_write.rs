@@ -15,15 +15,15 @@ pub(crate) const DRAFT: &str = ".weir-draft.";
 ///
 /// # Errors
 /// The name leads out of the folder or through a symbolic link, or the file system refused.
-pub fn write_below(root: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    write_below_with(root, name, |file| file.write_all(bytes))
+pub fn atomic_write(root: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    atomic_write_with(root, name, |file| file.write_all(bytes))
 }
 
 /// The same for a file that is written piece by piece: a large one need not be in memory as a whole.
 ///
 /// # Errors
-/// As [`write_below`], and the errors of `write`.
-pub(crate) fn write_below_with(
+/// As [`atomic_write`], and the errors of `write`.
+pub(crate) fn atomic_write_with(
     root: &Path,
     name: &str,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -32,7 +32,7 @@ pub(crate) fn write_below_with(
     if !is_name(file) {
         return Err(leads_out(name));
     }
-    let folder = folder_below(root, folder)?;
+    let folder = create_folder(root, folder)?;
     let draft = folder.join(format!("{DRAFT}{file}"));
     let written = remove_if_there(&draft)
         .and_then(|()| write(&mut File::create_new(&draft)?))
@@ -47,8 +47,8 @@ pub(crate) fn write_below_with(
 /// Makes the folder of this path below `root`, with slashes, if it does not exist. An empty path is `root` itself.
 ///
 /// # Errors
-/// As [`write_below`].
-pub fn folder_below(root: &Path, name: &str) -> io::Result<PathBuf> {
+/// As [`atomic_write`].
+pub fn create_folder(root: &Path, name: &str) -> io::Result<PathBuf> {
     if !root.is_dir() {
         fs::create_dir_all(root)?;
     }
@@ -141,7 +141,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("a/b");
         for text in ["one", "two"] {
-            write_below(&root, "c/d/e.txt", text.as_bytes()).unwrap();
+            atomic_write(&root, "c/d/e.txt", text.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(root.join("c/d/e.txt")).unwrap(), text);
         }
         assert_eq!(fs::read_dir(root.join("c/d")).unwrap().count(), 1, "no draft is left");
@@ -153,7 +153,7 @@ mod tests {
         let root = place.path().join("root");
         for name in ["../x", "a/../../x", "/tmp/x", "a//x", "a/.", "..", "", "a/"] {
             assert_eq!(
-                write_below(&root, name, b"x").unwrap_err().kind(),
+                atomic_write(&root, name, b"x").unwrap_err().kind(),
                 ErrorKind::InvalidInput,
                 "{name:?}"
             );
@@ -171,14 +171,14 @@ mod tests {
         symlink(&outside, root.join("report")).unwrap();
         symlink(outside.join("mine.txt"), root.join("index.html")).unwrap();
         symlink(outside.join("mine.txt"), root.join(".weir-draft.index.html")).unwrap();
-        assert_eq!(write_below(&root, "report/x", b"x").unwrap_err().kind(), ErrorKind::InvalidInput);
-        write_below(&root, "index.html", b"ours").unwrap();
+        assert_eq!(atomic_write(&root, "report/x", b"x").unwrap_err().kind(), ErrorKind::InvalidInput);
+        atomic_write(&root, "index.html", b"ours").unwrap();
         assert_eq!(fs::read(root.join("index.html")).unwrap(), b"ours");
         assert_eq!(fs::read(outside.join("mine.txt")).unwrap(), b"mine");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
         let named = place.path().join("named");
         symlink(&root, &named).unwrap();
-        write_below(&named, "b.txt", b"b").unwrap();
+        atomic_write(&named, "b.txt", b"b").unwrap();
         assert!(root.join("b.txt").is_file() && named.is_symlink());
     }
 }

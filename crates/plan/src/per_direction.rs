@@ -1,6 +1,6 @@
 //! Values that may be given for each direction of a link. Doc comments here are the user's documentation.
 
-use crate::read::WAYS;
+use crate::read::PER_DIRECTION;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// A value that may differ by direction: `{ down = .., up = .. }`. Down is the direction of the lab's data unless a group has
 /// `direction = "up"`. Each setting says what a plain value means.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Ways<T> {
+pub(crate) enum PerDirection<T> {
     /// One value, without a direction.
     Plain(T),
     /// One for each direction.
@@ -23,38 +23,38 @@ pub(crate) enum Ways<T> {
     },
 }
 
-impl<T: Clone> Ways<T> {
+impl<T: Clone> PerDirection<T> {
     /// Both directions, a plain value counting for both.
     pub(crate) fn both(self) -> [Option<T>; 2] {
         match self {
-            Ways::Plain(value) => [Some(value.clone()), Some(value)],
-            Ways::Each { down, up } => [down, up],
+            PerDirection::Plain(value) => [Some(value.clone()), Some(value)],
+            PerDirection::Each { down, up } => [down, up],
         }
     }
     /// Both directions, a plain value counting for down alone.
     pub(crate) fn down_only(self) -> [Option<T>; 2] {
         match self {
-            Ways::Plain(value) => [Some(value), None],
-            Ways::Each { down, up } => [down, up],
+            PerDirection::Plain(value) => [Some(value), None],
+            PerDirection::Each { down, up } => [down, up],
         }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ways<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ways<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerDirection<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PerDirection<T>, D::Error> {
         struct Either<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
-            type Value = Ways<T>;
+            type Value = PerDirection<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value, or a table of one for each direction, `down` and `up`")
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(
                 self,
                 deserializer: D,
-            ) -> Result<Ways<T>, D::Error> {
-                T::deserialize(deserializer).map(Ways::Plain)
+            ) -> Result<PerDirection<T>, D::Error> {
+                T::deserialize(deserializer).map(PerDirection::Plain)
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ways<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PerDirection<T>, A::Error> {
                 let (mut down, mut up) = (None, None);
                 while let Some(key) = map.next_key::<Direction>()? {
                     match key {
@@ -62,14 +62,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ways<T> {
                         Direction::Up => up = Some(map.next_value()?),
                     }
                 }
-                Ok(Ways::Each { down, up })
+                Ok(PerDirection::Each { down, up })
             }
         }
-        deserializer.deserialize_newtype_struct(WAYS, Either(PhantomData))
+        deserializer.deserialize_newtype_struct(PER_DIRECTION, Either(PhantomData))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Ways<T> {
+impl<T: JsonSchema> JsonSchema for PerDirection<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("Ways_{}", T::schema_name()).into()
     }

@@ -64,7 +64,7 @@ impl Statistic {
 
 /// The subject of a value: the run, a group, a flow or a link, or two groups; a class of packets; and a part of the run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Taken<'c> {
+pub struct ValueSelector<'c> {
     /// Name of a group, a flow or a link, or names of two groups; empty for the run.
     pub of: &'c [String],
     /// The codepoint of the packets, if the value is of a class.
@@ -75,7 +75,7 @@ pub struct Taken<'c> {
 
 impl RunSummary {
     /// The value of a metric in this run; `None` if it was not measured.
-    pub fn value(&self, metric: &str, taken: Taken<'_>, statistic: Statistic) -> Option<f64> {
+    pub fn value(&self, metric: &str, taken: ValueSelector<'_>, statistic: Statistic) -> Option<f64> {
         let of_metrics = |metrics: &Metrics| statistic.of(metrics.get(metric));
         let run = self.part(taken.window)?;
         if let Some(class) = taken.class {

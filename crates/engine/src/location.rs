@@ -2,7 +2,7 @@
 //! shard, with `runs.json` beside the records of its runs. Readers take both, and refuse folders that they cannot read: a
 //! run that is silently left out would make a mean wrong. Folders without any of these files are not weir's and are ignored.
 
-use crate::below::{DRAFT, OURS, remove_all, sync};
+use crate::atomic_write::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
 use crate::error::{FolderError, at};
 use crate::run_file::RunFile;
@@ -27,19 +27,19 @@ const OLD: &str = ".weir-old.";
 
 /// Where a finished run's records are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum RunLocation {
     /// In a folder of their own.
     Folder(PathBuf),
     /// In a shard's folder.
     Shard(Arc<Path>),
 }
 
-impl Place {
+impl RunLocation {
     /// The folder that the records are in, shared or not.
     pub fn folder(&self) -> &Path {
         match self {
-            Place::Folder(folder) => folder,
-            Place::Shard(folder) => folder,
+            RunLocation::Folder(folder) => folder,
+            RunLocation::Shard(folder) => folder,
         }
     }
 }
@@ -48,7 +48,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The finished runs, by id.
-    pub(crate) runs: HashMap<String, (Arc<RunFile>, Place)>,
+    pub(crate) runs: HashMap<String, (Arc<RunFile>, RunLocation)>,
     /// The folders that cannot be read: name and reason.
     pub(crate) faults: Vec<(String, RecordError)>,
     /// Number of runs whose descriptions have no checksum: an older weir wrote them.
@@ -81,9 +81,9 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
         match runs {
             Ok((runs, checked)) => {
                 found.unchecked += if checked { 0 } else { runs.len() };
-                for (file, place) in runs {
-                    let path = place.folder().to_owned();
-                    if let Some((other, _)) = found.runs.insert(file.id.clone(), (file.into(), place)) {
+                for (file, location) in runs {
+                    let path = location.folder().to_owned();
+                    if let Some((other, _)) = found.runs.insert(file.id.clone(), (file.into(), location)) {
                         let what = format!("the run {} is in another folder too", other.id);
                         found.faults.push((name.clone(), RecordError::Corrupt { path, what }));
                     }
@@ -142,12 +142,12 @@ fn folders(runs: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 
 /// The finished runs in a folder of this name: one, those of a shard, or none; and whether a checksum covers their
 /// descriptions.
-fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, Place)>, bool), RecordError> {
+fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, RunLocation)>, bool), RecordError> {
     let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
     if there(LIST) {
         let list = read_sealed(folder, LIST)?;
         let (files, shard): (_, Arc<Path>) = (listed(folder, &list)?, folder.into());
-        let runs = files.into_iter().map(|file| (file, Place::Shard(Arc::clone(&shard)))).collect();
+        let runs = files.into_iter().map(|file| (file, RunLocation::Shard(Arc::clone(&shard)))).collect();
         return Ok((runs, list.checked));
     }
     if !there(DESCRIPTION) && !Records::are_in(folder) {
@@ -160,7 +160,7 @@ fn runs_in(name: &str, folder: &Path) -> Result<(Vec<(RunFile, Place)>, bool), R
     if file.id != name {
         return Err(wrong(format!("it describes the run {}, which is not the name of its folder", file.id)));
     }
-    Ok((vec![(file, Place::Folder(folder.into()))], description.checked))
+    Ok((vec![(file, RunLocation::Folder(folder.into()))], description.checked))
 }
 
 /// The runs of a shard, from its list.

@@ -34,7 +34,7 @@ const NAMES: [&str; count()] = names();
 
 /// The values of one state of one component.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct StateValues {
     /// The last value at or before the window's begin.
     pub(super) before: f64,
     /// The values in the window, one for each sample period.
@@ -43,7 +43,7 @@ pub(super) struct Told {
     pub(super) at: Vec<Time>,
 }
 
-impl Told {
+impl StateValues {
     /// Growth in the window.
     pub(super) fn grown(&self) -> f64 {
         self.within.last().map_or(0.0, |last| last - self.before)
@@ -52,21 +52,21 @@ impl Told {
 
 /// The states of one component that metrics use.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ToldStates(Vec<(&'static str, Told)>);
+pub(super) struct StateTable(Vec<(&'static str, StateValues)>);
 
-impl ToldStates {
+impl StateTable {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The values of a state; `None` if the component does not record it.
-    pub(super) fn get(&self, name: &str) -> Option<&Told> {
+    pub(super) fn get(&self, name: &str) -> Option<&StateValues> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, told)| told)
     }
 
-    fn entry(&mut self, name: &'static str) -> &mut Told {
+    fn entry(&mut self, name: &'static str) -> &mut StateValues {
         let place = self.0.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.0.push((name, Told::default()));
+            self.0.push((name, StateValues::default()));
             self.0.len() - 1
         });
         &mut self.0[place].1
