@@ -13,6 +13,7 @@ mod jitter;
 mod link;
 mod loss;
 mod route;
+mod shortest;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};
 pub use route::Paths;
+pub use shortest::{Edge, least_delay};
 pub use tap::FlowCounters;
 pub use trace::{OPPORTUNITY, Playback, Trace, TraceError};
 pub use transit::Transits;

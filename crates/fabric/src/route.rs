@@ -2,8 +2,7 @@
 //! first. Given routes take precedence: packets for a host that meet the host's route follow it.
 
 use crate::config::Network;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::shortest::{Edge, least_delay};
 
 /// The routes that packets take through a network.
 #[derive(Debug, Clone)]
@@ -55,30 +54,15 @@ impl Routes {
     pub(crate) fn new(network: &Network, addressed: impl Fn(usize) -> bool) -> Routes {
         let nodes = network.nodes.len();
         let mut next = vec![u32::MAX; nodes * nodes];
-        let mut into: Vec<Vec<usize>> = vec![vec![]; nodes];
-        for (index, link) in network.links.iter().enumerate() {
-            into[link.to].push(index);
+        // From each target along the links backwards, so that a node's next link to it is found.
+        let mut into: Vec<Vec<Edge>> = vec![vec![]; nodes];
+        for (link, of) in (0..).zip(&network.links) {
+            into[of.to].push(Edge { link, to: of.from, delay: of.delay });
         }
         for target in (0..nodes).filter(|&node| network.nodes[node].host || addressed(node)) {
-            // Dijkstra from the target, along the links backwards.
-            let mut best = vec![(u64::MAX, u32::MAX); nodes];
-            let mut heap = BinaryHeap::from([Reverse((0u64, 0u32, target))]);
-            best[target] = (0, 0);
-            while let Some(Reverse((delay, hops, node))) = heap.pop() {
-                // A host forwards nothing: paths end there, they do not pass through.
-                if (delay, hops) > best[node] || (network.nodes[node].host && node != target) {
-                    continue;
-                }
-                for &index in &into[node] {
-                    let link = &network.links[index];
-                    let way = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
-                    let slot = &mut next[link.from * nodes + target];
-                    if way < best[link.from] || (way == best[link.from] && (index as u32) < *slot) {
-                        best[link.from] = way;
-                        *slot = index as u32;
-                        heap.push(Reverse((way.0, way.1, link.from)));
-                    }
-                }
+            let links = least_delay(target, &into, |node| network.nodes[node].host);
+            for (node, link) in links.into_iter().enumerate().filter_map(|(node, link)| Some((node, link?))) {
+                next[node * nodes + target] = link;
             }
         }
         for route in &network.routes {

@@ -7,10 +7,8 @@ use crate::per_direction::Direction;
 use crate::reader::Reader;
 use crate::run::Station;
 use crate::traffic::Traffic;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use weir_base::{Bytes, Rate, Span};
-use weir_fabric::Link;
+use weir_fabric::{Edge, Link, least_delay};
 
 /// What kind of network a lab has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -411,35 +409,18 @@ impl Routes {
         Some(links.into_iter().fold(way.clone(), |way, link| self.over(way, Some(link))))
     }
 
-    /// The links of least delay between two places (Dijkstra); of equals, those with fewer links, then those named first.
-    /// Hosts are not passed through.
+    /// The links of least delay between two places; of equals, those with fewer links, then those named first. Hosts are not passed
+    /// through.
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
-        let count = self.places.len();
-        let mut best: Vec<Option<(Length, usize)>> = vec![None; count];
-        let mut done = vec![false; count];
-        let mut heap = BinaryHeap::from([Reverse(((0u64, 0u32), from))]);
-        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (index, hop) in self.hops.iter().enumerate() {
-            leaving[hop.from].push(index);
+        let mut leaving: Vec<Vec<Edge>> = vec![Vec::new(); self.places.len()];
+        for (link, hop) in (0..).zip(&self.hops) {
+            leaving[hop.from].push(Edge { link, to: hop.to, delay: hop.delay });
         }
-        while let Some(Reverse((length, node))) = heap.pop() {
-            if std::mem::replace(&mut done[node], true) || (self.places[node].host && node != from) {
-                continue;
-            }
-            for &link in &leaving[node] {
-                let hop = &self.hops[link];
-                let next = (length.0.saturating_add(hop.delay.as_nanos()), length.1 + 1);
-                let slot = &mut best[hop.to];
-                if hop.to != from && slot.is_none_or(|known| (next, link) < known) {
-                    *slot = Some((next, link));
-                    heap.push(Reverse((next, hop.to)));
-                }
-            }
-        }
+        let reached_by = least_delay(from, &leaving, |node| self.places[node].host);
         let mut links = Vec::new();
         let mut node = to;
         while node != from {
-            let (_, link) = best[node]?;
+            let link = reached_by[node]? as usize;
             links.push(link);
             node = self.hops[link].from;
         }
