@@ -5,7 +5,6 @@
 mod handshake;
 mod header;
 mod info;
-mod plain;
 
 pub use info::Info;
 
@@ -126,9 +125,6 @@ impl Connection {
     /// Takes a segment that is not of the two most frequent kinds.
     #[inline(never)]
     fn on_other(&mut self, segment: &Segment, ecn: Ecn, now: Time) {
-        if self.on_data_ahead(segment, ecn, now) || self.on_plain_ack(segment, now) {
-            return;
-        }
         if segment.flags.has(Flags::SYN) {
             self.on_syn(segment, ecn, now);
             return;

@@ -33,9 +33,8 @@ pub enum Notice {
 /// An application with its flows.
 pub struct Application {
     workload: Box<dyn Workload>,
-    first: FlowState,
-    /// The flows after the first; empty in most applications.
-    others: Vec<FlowState>,
+    /// At least one; more if the workload is shared.
+    flows: Vec<FlowState>,
     /// The log of the ensembles that the flows carry together; `None` if the workload has none.
     ensembles: Option<Box<EnsembleLog>>,
 }
@@ -43,7 +42,7 @@ pub struct Application {
 impl Application {
     /// An application with one flow.
     pub fn new(workload: Box<dyn Workload>, plan: Plan, log: Option<Log>) -> Application {
-        Application { workload, first: FlowState::new(plan, log), others: Vec::new(), ensembles: None }
+        Application { workload, flows: vec![FlowState::new(plan, log)], ensembles: None }
     }
 
     /// The application with a log of the ensembles that its flows carry together.
@@ -53,7 +52,7 @@ impl Application {
 
     /// Adds a flow; its number follows that of the last one.
     pub fn add(&mut self, plan: Plan, log: Option<Log>) {
-        self.others.push(FlowState::new(plan, log));
+        self.flows.push(FlowState::new(plan, log));
         self.workload.add_flow();
         if let Some(log) = &mut self.ensembles {
             log.add_flow();
@@ -61,40 +60,40 @@ impl Application {
     }
 
     #[inline]
-    fn lane(&self, flow: usize) -> &FlowState {
-        if flow == 0 { &self.first } else { &self.others[flow - 1] }
+    fn flow(&self, flow: usize) -> &FlowState {
+        &self.flows[flow]
     }
 
     #[inline]
-    fn lane_mut(&mut self, flow: usize) -> &mut FlowState {
-        if flow == 0 { &mut self.first } else { &mut self.others[flow - 1] }
+    fn flow_mut(&mut self, flow: usize) -> &mut FlowState {
+        &mut self.flows[flow]
     }
 
     /// When [`Application::on_timer`] is due for this flow; [`Time::NEVER`] if it is not due.
     #[inline]
     pub fn wake(&self, flow: usize) -> Time {
-        self.lane(flow).wake
+        self.flow(flow).wake
     }
 
     /// Whether this flow has not started yet.
     #[inline]
     pub fn is_to_start(&self, flow: usize) -> bool {
-        self.lane(flow).waiting == Waiting::Start
+        self.flow(flow).waiting == Waiting::Start
     }
 
     /// Whether the application has a log of messages, on which [`Application::settle`] may report.
     pub fn has_log(&self) -> bool {
-        self.first.log.is_some()
+        self.flows[0].log.is_some()
     }
 
     /// Whether [`Application::on_socket`] may do anything at this end. If not, it need not be called: the application waits for nothing
     /// there, or only reads a stream, which it can also do when [`Application::read`] is needed.
     #[inline]
     pub fn cares(&self, flow: usize, end: End) -> bool {
-        let lane = self.lane(flow);
-        match lane.plan.role {
+        let state = self.flow(flow);
+        match state.plan.role {
             Role::OneWay if end == End::Receiver => self.ensembles.is_some(),
-            Role::OneWay => matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
+            Role::OneWay => matches!(state.waiting, Waiting::Open | Waiting::Room(_)),
             _ => true,
         }
     }
@@ -107,10 +106,10 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        if self.lane(flow).plan.role == Role::OneWay
+        if self.flow(flow).plan.role == Role::OneWay
             && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
         {
-            self.lane_mut(flow).read += received.bytes;
+            self.flow_mut(flow).read += received.bytes;
             if let Some(log) = &mut self.ensembles {
                 log.read(flow, received.bytes, now, |record| tell(flow, Notice::Ensemble(record)));
             }
@@ -120,23 +119,23 @@ impl Application {
     /// Bytes that the receiving application of this flow has read; see [`Application::read_stream`].
     #[inline]
     pub fn read(&self, flow: usize) -> u64 {
-        self.lane(flow).read
+        self.flow(flow).read
     }
 
     /// Whether this flow is complete.
     #[inline]
     pub fn completed(&self, flow: usize) -> bool {
-        self.lane(flow).completed
+        self.flow(flow).completed
     }
 
     /// Whether the application needs a call when there is room in this socket, or when it opens.
     pub fn wants_room(&self, flow: usize, end: End) -> bool {
-        let lane = self.lane(flow);
-        let active = end == lane.active();
-        match lane.waiting {
+        let state = self.flow(flow);
+        let active = end == state.active();
+        match state.waiting {
             Waiting::Open => active,
-            Waiting::Room(_) => active && !lane.greedy,
-            _ => lane.exchange.as_ref().is_some_and(|exchange| exchange.wants_room(active)),
+            Waiting::Room(_) => active && !state.greedy,
+            _ => state.exchange.as_ref().is_some_and(|exchange| exchange.wants_room(active)),
         }
     }
 
@@ -148,37 +147,37 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
-        if now >= lane.plan.stop && lane.waiting != Waiting::Start {
+        let state = self.flow_mut(flow);
+        if now >= state.plan.stop && state.waiting != Waiting::Start {
             return self.stop(flow, now, sockets);
         }
-        if now < lane.wake {
+        if now < state.wake {
             return;
         }
-        match lane.waiting {
+        match state.waiting {
             Waiting::Start => {
                 tell(flow, Notice::Started);
                 self.act(flow, Event::Start, now, sockets, tell);
             }
             Waiting::Time => self.act(flow, Event::Woken, now, sockets, tell),
             Waiting::Room(_) => self.on_socket(flow, End::Sender, now, sockets, tell),
-            _ => lane.wake = lane.plan.stop,
+            _ => state.wake = state.plan.stop,
         }
     }
 
     /// The flow's stop time has come: its application writes no more.
     fn stop<S: Sockets>(&mut self, flow: usize, now: Time, sockets: &mut S) {
-        let lane = self.lane_mut(flow);
-        lane.wake = Time::NEVER;
+        let state = self.flow_mut(flow);
+        state.wake = Time::NEVER;
         // A connection that opens later is closed then, and an answer in progress still counts.
-        if !matches!(lane.waiting, Waiting::Open | Waiting::Answer) {
-            lane.waiting = Waiting::Nothing;
+        if !matches!(state.waiting, Waiting::Open | Waiting::Answer) {
+            state.waiting = Waiting::Nothing;
         }
-        if let Some(exchange) = &mut lane.exchange {
+        if let Some(exchange) = &mut state.exchange {
             exchange.stop();
         }
-        if !std::mem::replace(&mut lane.stopped, true)
-            && let Some(mut socket) = sockets.at(flow, lane.active())
+        if !std::mem::replace(&mut state.stopped, true)
+            && let Some(mut socket) = sockets.at(flow, state.active())
         {
             socket.close(now);
         }
@@ -194,10 +193,10 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
-        match (lane.plan.role, end) {
+        let state = self.flow_mut(flow);
+        match (state.plan.role, end) {
             (Role::OneWay | Role::Datagrams(_), End::Sender) => {
-                if matches!(lane.waiting, Waiting::Open | Waiting::Room(_)) {
+                if matches!(state.waiting, Waiting::Open | Waiting::Room(_)) {
                     self.active_moved(flow, 0, now, sockets, tell);
                 }
             }
@@ -214,7 +213,7 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        match (self.lane(flow).plan.role, end) {
+        match (self.flow(flow).plan.role, end) {
             (Role::Datagrams(_), End::Receiver) | (Role::Echo(_), End::Sender) => {
                 self.read_datagrams(flow, end, now, sockets, tell);
             }
@@ -222,7 +221,7 @@ impl Application {
             (Role::RequestResponse, End::Sender) => self.serve(flow, now, sockets, tell),
             (Role::RequestResponse, End::Receiver) => {
                 if let Some(received) = self.take(flow, end, now, sockets, tell) {
-                    self.lane_mut(flow).read += received.bytes;
+                    self.flow_mut(flow).read += received.bytes;
                     self.active_moved(flow, received.bytes, now, sockets, tell);
                 }
             }
@@ -258,8 +257,8 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
-        let mut log = lane.log.as_deref_mut();
+        let state = self.flow_mut(flow);
+        let mut log = state.log.as_deref_mut();
         let mut datagram = |head: &[u8], _| {
             let (Some(log), Some(part)) = (log.as_deref_mut(), Part::read(head)) else { return };
             let notice = match log {
@@ -273,7 +272,7 @@ impl Application {
         };
         match read {
             // Echoed bytes are counted at the peer, not at the sender.
-            Ok(received) if end == End::Receiver => lane.read += received.bytes,
+            Ok(received) if end == End::Receiver => state.read += received.bytes,
             Ok(_) => {}
             Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
         }
@@ -287,13 +286,13 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
+        let state = self.flow_mut(flow);
         let echoed = match sockets.at(flow, End::Receiver) {
-            Some(mut socket) => lane.echo(&mut socket, now),
+            Some(mut socket) => state.echo(&mut socket, now),
             None => return,
         };
         match echoed {
-            Ok(bytes) => lane.read += bytes,
+            Ok(bytes) => state.read += bytes,
             Err(trouble) => self.fail(flow, trouble, now, sockets, tell),
         }
     }
@@ -307,11 +306,11 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
-        let moved = sockets.at(flow, lane.active()).map_or(Ok(None), |mut socket| match lane.waiting {
-            Waiting::Open => lane.opened(&mut socket, now),
-            Waiting::Room(left) => lane.write(left, &mut socket, now),
-            Waiting::Answer => lane.exchange_on(read, &mut socket, now),
+        let state = self.flow_mut(flow);
+        let moved = sockets.at(flow, state.active()).map_or(Ok(None), |mut socket| match state.waiting {
+            Waiting::Open => state.opened(&mut socket, now),
+            Waiting::Room(left) => state.write(left, &mut socket, now),
+            Waiting::Answer => state.exchange_on(read, &mut socket, now),
             _ => Ok(None),
         });
         let event = match moved {
@@ -322,13 +321,13 @@ impl Application {
         match event {
             Event::Opened => tell(flow, Notice::Opened),
             Event::Answered => {
-                if let Some((number, took)) = lane.exchange.as_ref().and_then(|exchange| exchange.last) {
+                if let Some((number, took)) = state.exchange.as_ref().and_then(|exchange| exchange.last) {
                     tell(flow, Notice::Answered(number, took));
                 }
             }
             _ => {}
         }
-        if !self.lane(flow).stopped {
+        if !self.flow(flow).stopped {
             self.act(flow, event, now, sockets, tell);
         }
     }
@@ -341,7 +340,7 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let Some(exchange) = &mut self.lane_mut(flow).exchange else { return };
+        let Some(exchange) = &mut self.flow_mut(flow).exchange else { return };
         let served = sockets.at(flow, End::Sender).map(|mut socket| exchange.serve(&mut socket, now));
         if let Some(Err(trouble)) = served {
             self.fail(flow, trouble, now, sockets, tell);
@@ -363,7 +362,7 @@ impl Application {
                 self.fail(flow, trouble, now, sockets, tell);
             }
             next = self.workload.released().map(|flow| (flow, Event::Released));
-            next = next.filter(|(flow, _)| self.lane(*flow).waiting == Waiting::Release);
+            next = next.filter(|(flow, _)| self.flow(*flow).waiting == Waiting::Release);
         }
     }
 
@@ -374,31 +373,31 @@ impl Application {
         now: Time,
         sockets: &mut S,
     ) -> Result<(), Trouble> {
-        let Application { workload, first, others, ensembles } = self;
-        let lane = if flow == 0 { first } else { &mut others[flow - 1] };
-        lane.wake = lane.plan.stop.max(now);
-        lane.waiting = Waiting::Nothing;
-        let end = lane.active();
+        let Application { workload, flows, ensembles } = self;
+        let state = &mut flows[flow];
+        state.wake = state.plan.stop.max(now);
+        state.waiting = Waiting::Nothing;
+        let end = state.active();
         loop {
             if let (Event::Written, Some(log)) = (event, ensembles.as_deref_mut()) {
                 log.written(flow, now);
             }
             let timed = matches!(event, Event::Start | Event::Woken | Event::Sent);
-            let action = workload.next_for(flow, event, if timed { lane.due } else { now });
+            let action = workload.next_for(flow, event, if timed { state.due } else { now });
             if let Action::WaitUntil(at) = action {
-                lane.waiting = Waiting::Time;
-                lane.due = at;
-                lane.wake = lane.due.max(now).min(lane.plan.stop);
+                state.waiting = Waiting::Time;
+                state.due = at;
+                state.wake = state.due.max(now).min(state.plan.stop);
                 return Ok(());
             }
             if action == Action::Await {
-                lane.waiting = Waiting::Release;
+                state.waiting = Waiting::Release;
                 return Ok(());
             }
             let Some(mut socket) = sockets.at(flow, end) else {
                 return Err(Trouble::unsupported("open a socket"));
             };
-            match lane.do_now(action, workload.as_ref(), &mut socket, now)? {
+            match state.do_now(action, workload.as_ref(), &mut socket, now)? {
                 Some(next) => event = next,
                 None => return Ok(()),
             }
@@ -417,14 +416,14 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) -> bool {
-        if !finished || end != End::Receiver || self.lane(flow).completed {
+        if !finished || end != End::Receiver || self.flow(flow).completed {
             return false;
         }
-        let lane = self.lane_mut(flow);
-        if lane.exchange.as_ref().is_some_and(|exchange| !exchange.over) {
+        let state = self.flow_mut(flow);
+        if state.exchange.as_ref().is_some_and(|exchange| !exchange.over) {
             return false;
         }
-        lane.completed = true;
+        state.completed = true;
         if let Some(mut socket) = sockets.at(flow, end) {
             socket.close(now);
         }
@@ -440,20 +439,20 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) {
-        let lane = self.lane_mut(flow);
-        (lane.waiting, lane.wake, lane.stopped) = (Waiting::Nothing, Time::NEVER, true);
-        if !lane.completed && !std::mem::replace(&mut lane.failed, true) {
+        let state = self.flow_mut(flow);
+        (state.waiting, state.wake, state.stopped) = (Waiting::Nothing, Time::NEVER, true);
+        if !state.completed && !std::mem::replace(&mut state.failed, true) {
             tell(flow, Notice::Failed(trouble));
         }
-        if let Some(mut socket) = sockets.at(flow, lane.active()) {
+        if let Some(mut socket) = sockets.at(flow, state.active()) {
             socket.close(now);
         }
     }
 
     /// Reports the messages that count as lost by now.
     pub fn settle(&mut self, now: Time, tell: &mut dyn FnMut(usize, Notice)) {
-        for (flow, lane) in std::iter::once(&mut self.first).chain(&mut self.others).enumerate() {
-            match lane.log.as_deref_mut() {
+        for (flow, state) in self.flows.iter_mut().enumerate() {
+            match state.log.as_deref_mut() {
                 Some(Log::Frames(log)) => log.settle(now, |frame| tell(flow, Notice::Frame(frame))),
                 Some(Log::Echoes(log)) => log.settle(now, |echo| tell(flow, Notice::Echo(echo))),
                 None => {}
