@@ -1,7 +1,14 @@
 //! The layer of a coordinated flow between its application and its UDP socket, the simulator's or the kernel's.
 
+use crate::Statistic;
+use crate::cell::{Cell, Family};
 use crate::endpoint::{Endpoint, Identity};
 use crate::header::{Flags, LONGEST, Version};
+use weir_base::{Rate, Span, Time};
+
+/// The rate of a flowshare, in KiB/s.
+const FLOWSHARE: Cell = Family::Bandwidth.cell(Statistic::Latest);
+const KIB: u64 = 1024;
 
 /// The layer between an application and its UDP socket: it writes the CP header of each outgoing datagram and removes it from each
 /// arriving one.
@@ -9,12 +16,22 @@ use crate::header::{Flags, LONGEST, Version};
 pub struct Layer {
     endpoint: Endpoint,
     head: Vec<u8>,
+    /// Shortest time between two answers, and the time from which the next one may leave; `None` if it never answers.
+    answers: Option<(Span, Time)>,
 }
 
 impl Layer {
     /// The layer of a flow's end.
     pub fn new(identity: Identity, version: Version) -> Layer {
-        Layer { endpoint: Endpoint::new(identity, version, &[]), head: Vec::with_capacity(2 * LONGEST) }
+        let head = Vec::with_capacity(2 * LONGEST);
+        Layer { endpoint: Endpoint::new(identity, version, &[]), head, answers: None }
+    }
+
+    /// The layer of a flow's end that answers arriving datagrams, at most once in this time, and watches the rate of a flowshare. Answers
+    /// are headers alone. They bring the aggregation points' probes and reports back to the sender of the datagrams.
+    pub fn answering(identity: Identity, version: Version, interval: Span) -> Layer {
+        let endpoint = Endpoint::new(identity, version, &[FLOWSHARE]);
+        Layer { endpoint, answers: Some((interval, Time::ZERO)), ..Layer::new(identity, version) }
     }
 
     /// The first bytes of a datagram whose application's bytes begin with `head`: the CP header, then `head`.
@@ -25,6 +42,24 @@ impl Layer {
         self.endpoint.seal(Flags::default(), &mut self.head);
         self.head.extend_from_slice(head);
         &self.head
+    }
+
+    /// The answer to an arriving datagram with `bytes` bytes behind its header; `None` if none is due, or if it is an answer itself.
+    pub fn answer(&mut self, bytes: u64, now: Time) -> Option<&[u8]> {
+        let (interval, from) = self.answers.as_mut().filter(|(_, from)| bytes > 0 && *from <= now)?;
+        *from = now + *interval;
+        Some(self.seal(&[]))
+    }
+
+    /// Whether an arrived datagram with `bytes` bytes behind its header is an answer, which is no datagram of the application.
+    pub fn is_answer(&self, bytes: u64) -> bool {
+        self.answers.is_some() && bytes == 0
+    }
+
+    /// The rate of a flowshare that the aggregation point has reported; `None` before a report.
+    pub fn flowshare(&self) -> Option<Rate> {
+        let kib = self.endpoint.value(FLOWSHARE).filter(|kib| *kib > 0)?;
+        Some(Rate::from_bits_per_sec(u64::from(kib) * KIB * 8))
     }
 
     /// The bytes behind the CP header of an arriving datagram; `None` if the header is missing, forged or of another flow.
