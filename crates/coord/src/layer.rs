@@ -68,3 +68,26 @@ impl Layer {
         head.get(length..)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_answers_datagrams_at_most_once_in_its_interval_and_no_answers() {
+        let identity = Identity { application: 1, flow: 2, protocol: 2, key: None, epoch: 0 };
+        let interval = Span::from_millis(40);
+        let mut receiver = Layer::answering(identity, Version::One, interval);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let answer = receiver.answer(1000, at(0)).unwrap().to_vec();
+        assert_eq!(answer.len(), Version::One.length());
+        assert_eq!((receiver.answer(1000, at(39)), receiver.answer(0, at(50))), (None, None));
+        assert!(receiver.answer(1000, at(40)).is_some());
+        // The sender reads the answer, which is none of the application's datagrams.
+        let mut sender = Layer::answering(identity, Version::One, interval);
+        let rest = sender.open(&answer).unwrap().len() as u64;
+        assert!(sender.is_answer(rest) && sender.answer(rest, at(60)).is_none());
+        assert_eq!(sender.flowshare(), None, "no aggregation point has reported");
+        assert_eq!(Layer::new(identity, Version::One).answer(1000, at(0)), None, "by default it does not");
+    }
+}

@@ -41,8 +41,8 @@ pub fn record_endpoint(
             timeouts: Some(sample.timeouts),
             spurious: sample.spurious,
         }),
-        // Datagrams have no connection, but their layer may have a state.
-        None if sender.is_open() => {}
+        // Datagrams, which nobody retransmits, have no connection, but their layer may have a state.
+        None if sender.is_open() && sender.retransmitted().is_none() => {}
         None => return,
     }
     if !random_arrivals && flow < FLOWS_WITH_STATE {
