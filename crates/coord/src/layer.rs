@@ -81,7 +81,8 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let answer = receiver.answer(1000, at(0)).unwrap().to_vec();
         assert_eq!(answer.len(), Version::One.length());
-        assert_eq!((receiver.answer(1000, at(39)), receiver.answer(0, at(50))), (None, None));
+        assert_eq!(receiver.answer(1000, at(39)), None);
+        assert_eq!(receiver.answer(0, at(50)), None);
         assert!(receiver.answer(1000, at(40)).is_some());
         // The sender reads the answer, which is none of the application's datagrams.
         let mut sender = Layer::answering(identity, Version::One, interval);
