@@ -166,7 +166,7 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     (
         "cameras-coordinated",
         "is it on the front page?",
-        Headline(&["Frames of cameras on time: from 0 % (SLIQ) to"]),
+        Headline(&["Frames of cameras on time: ", "0 % with SLIQ", "with SLIQ, shrinks frames"]),
     ),
     ("cameras-coordinated", "is that in the terminal?", Says(&["on time"])),
 ];
