@@ -20,7 +20,7 @@ pub(super) struct Output {
     /// Bytes of `waiting` that are written.
     done: usize,
     written: u64,
-    digest: Digesting,
+    digest: Box<Digesting>,
     /// Whether the stream's end has arrived, and whether the sender was told that all of it is written.
     ended: bool,
     told: bool,
@@ -34,7 +34,7 @@ impl Default for Output {
             waiting: vec![],
             done: 0,
             written: 0,
-            digest: Digesting::default(),
+            digest: Box::default(),
             ended: false,
             told: false,
         }
