@@ -30,6 +30,7 @@ mod one_way_delay;
 mod prague;
 mod ranges;
 mod reading;
+mod response;
 mod rtt_rounds;
 #[cfg(test)]
 mod testing;
@@ -48,6 +49,7 @@ pub use events::{
     RttSample, Sent, Signal, Start, Timeout, Timestamps,
 };
 pub use reading::Reading;
+pub use response::window as window_at;
 pub use window::{NO_THRESHOLD, Window};
 
 use weir_base::{Bytes, Random, Rate, Time};

@@ -201,6 +201,7 @@ impl Guide {
     pub fn state(&self, report: &mut dyn FnMut(&'static str, f64)) {
         let Some(reports) = &self.reports else { return };
         report("flowshare_mbps", reports.flowshare.map_or(0.0, |rate| rate.mbit_per_sec()));
+        report("reported_rate_mbps", self.rate.mbit_per_sec());
         report("reported_rtt_ms", reports.rtt.map_or(0.0, |rtt| rtt.as_millis_f64()));
     }
 }

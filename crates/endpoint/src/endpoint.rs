@@ -183,6 +183,15 @@ pub trait Endpoint: Send {
         let _ = now;
         None
     }
+    /// Bytes that were written and wait to leave for the first time. A transport whose writes leave at once has none.
+    fn unsent(&self) -> Bytes {
+        Bytes::ZERO
+    }
+    /// The rate of IP packets at which it sends, or is told to send, now; `None` if it does not tell one.
+    fn told_rate(&self, now: Time) -> Option<Rate> {
+        let _ = now;
+        None
+    }
     /// Reports the internal state of controllers and streams as parts, names and values. Names end with their unit.
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         let _ = report;

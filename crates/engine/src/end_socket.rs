@@ -1,6 +1,6 @@
 //! An end of a connection as its application's socket: in the simulator, and in live runs of weir's own transports.
 
-use weir_base::{Bytes, Time};
+use weir_base::{Bytes, Rate, Time};
 use weir_endpoint::{Endpoint, Message, Stream};
 use weir_transport::End;
 use weir_workload::{Received, Socket, Trouble, Writes};
@@ -65,5 +65,13 @@ impl Socket for EndSocket {
 
     fn close(&mut self, now: Time) {
         self.end.close(None, now);
+    }
+
+    fn unsent(&mut self) -> Result<Bytes, Trouble> {
+        Ok(self.end.unsent())
+    }
+
+    fn told_rate(&mut self, now: Time) -> Option<Rate> {
+        self.end.told_rate(now)
     }
 }

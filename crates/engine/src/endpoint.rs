@@ -1,8 +1,8 @@
 //! Records of an endpoint's sending side: the same for simulated endpoints and for those over sockets.
 
-use weir_base::Time;
+use weir_base::{Rate, Time};
 use weir_endpoint::{Counts, Endpoint, Limits};
-use weir_record::metrics::limited;
+use weir_record::metrics::{connection, limited};
 use weir_record::{Component, FlowEvent, FlowEventKind, Recorder, StateSample, TransportSample};
 
 /// Controllers' internal states are recorded for this many flows, the first of the run: nobody looks at single controllers
@@ -21,23 +21,30 @@ pub fn record_endpoint(
     random_arrivals: bool,
     now: Time,
 ) {
-    let Some(sample) = sender.sample() else { return };
     let id = flow as u32;
-    recorder.transport(&TransportSample {
-        at: now,
-        flow: id,
-        cwnd: sample.cwnd.into(),
-        ssthresh: sample.ssthresh.filter(|segments| *segments < NO_THRESHOLD).map(|segments| segments as f64),
-        in_flight: sample.in_flight.into(),
-        srtt: sample.srtt.unwrap_or_default(),
-        min_rtt: sample.min_rtt.unwrap_or_default(),
-        rto: sample.rto,
-        pacing_rate: sample.pacing_rate,
-        delivery_rate: sample.delivery_rate,
-        retransmissions: sample.retransmitted,
-        timeouts: Some(sample.timeouts),
-        spurious: sample.spurious,
-    });
+    match sender.sample() {
+        Some(sample) => recorder.transport(&TransportSample {
+            at: now,
+            flow: id,
+            cwnd: sample.cwnd.into(),
+            ssthresh: sample
+                .ssthresh
+                .filter(|segments| *segments < NO_THRESHOLD)
+                .map(|segments| segments as f64),
+            in_flight: sample.in_flight.into(),
+            srtt: sample.srtt.unwrap_or_default(),
+            min_rtt: sample.min_rtt.unwrap_or_default(),
+            rto: sample.rto,
+            pacing_rate: sample.pacing_rate,
+            delivery_rate: sample.delivery_rate,
+            retransmissions: sample.retransmitted,
+            timeouts: Some(sample.timeouts),
+            spurious: sample.spurious,
+        }),
+        // Datagrams, which nobody retransmits, have no connection, but their layer may have a state.
+        None if sender.is_open() && sender.retransmitted().is_none() => {}
+        None => return,
+    }
     if !random_arrivals && flow < FLOWS_WITH_STATE {
         sender.state(&mut |part, name, value| {
             let name = part.name_of(name);
@@ -46,6 +53,14 @@ pub fn record_endpoint(
         if let Some(limits) = sender.limits(now) {
             record_limits(recorder, flow, &limits, now);
         }
+    }
+}
+
+/// Records the rate that an aggregation point has reported to a flow of datagrams over a kernel's socket; nothing without a report.
+pub fn record_reported(recorder: &mut dyn Recorder, flow: usize, rate: Option<Rate>, now: Time) {
+    if let Some(rate) = rate.filter(|_| flow < FLOWS_WITH_STATE) {
+        let (of, value) = (Component::Controller(flow as u32), rate.mbit_per_sec());
+        recorder.state(&StateSample { at: now, of, name: connection::REPORTED, value });
     }
 }
 

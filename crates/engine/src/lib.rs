@@ -30,7 +30,7 @@ pub use capture::{Capture, captured, segments, segments_of};
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;
 pub use end_socket::EndSocket;
-pub use endpoint::{record_counts, record_endpoint, record_limits};
+pub use endpoint::{record_counts, record_endpoint, record_limits, record_reported};
 pub use error::{FolderError, Holder};
 pub use folder::ResultFolder;
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};

@@ -1,7 +1,7 @@
 //! A socket while its application works with it: the kernel's, or an endpoint of our own.
 
 use crate::kernel_socket::KernelInUse;
-use weir_base::{Bytes, Time};
+use weir_base::{Bytes, Rate, Time};
 use weir_endpoint::Endpoint;
 use weir_engine::EndSocket;
 use weir_workload::{Received, Socket, Trouble, Writes};
@@ -54,5 +54,11 @@ impl Socket for InUse<'_> {
     }
     fn close(&mut self, now: Time) {
         each!(self, close(now));
+    }
+    fn unsent(&mut self) -> Result<Bytes, Trouble> {
+        each!(self, unsent())
+    }
+    fn told_rate(&mut self, now: Time) -> Option<Rate> {
+        each!(self, told_rate(now))
     }
 }

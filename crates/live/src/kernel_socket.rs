@@ -7,7 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use std::net::SocketAddr;
-use weir_base::{Bytes, Histogram, Time};
+use weir_base::{Bytes, Histogram, Rate, Time};
 use weir_coord::layer::Layer;
 use weir_linux::clock::Clock;
 use weir_workload::{Received, Socket, Trouble, Writes};
@@ -41,6 +41,11 @@ impl KernelSocket {
     /// A TCP socket that was accepted.
     pub(crate) fn accepted(fd: OwnedFd) -> KernelSocket {
         KernelSocket { opened: true, ..KernelSocket::stream(fd) }
+    }
+
+    /// The rate of a flowshare that was reported to it; `None` without a report.
+    pub(crate) fn flowshare(&self) -> Option<Rate> {
+        self.layer.as_ref()?.flowshare()
     }
 
     /// A UDP socket, with the layer that adds headers to its datagrams, if any.
@@ -163,6 +168,15 @@ impl Socket for KernelInUse<'_> {
                         };
                         let Some(head) = head else { continue };
                         length -= (scratch.len() - head.len()) as u64;
+                        if let Some(layer) = &mut socket.layer {
+                            if let Some(answer) = layer.answer(length, self.shared.clock.now()) {
+                                // An answer that the host has no room for is lost as one in the network is.
+                                let _ = rustix::net::send(&socket.fd, answer, SendFlags::DONTWAIT);
+                            }
+                            if layer.is_answer(length) {
+                                continue;
+                            }
+                        }
                         datagram(head, length);
                     }
                     bytes += length;
@@ -173,6 +187,23 @@ impl Socket for KernelInUse<'_> {
             }
         }
         Ok(Received { bytes, ended: socket.ended })
+    }
+
+    /// The kernel sends a datagram at once, or refuses it.
+    fn unsent(&mut self) -> Result<Bytes, Trouble> {
+        if !self.socket.stream {
+            return Ok(Bytes::ZERO);
+        }
+        let (info, _) = weir_linux::tcp_info::tcp_info(&self.socket.fd)
+            .map_err(|error| Trouble { what: "look at a connection", why: error.to_string() })?;
+        Ok(Bytes::new(info.tcpi_notsent_bytes.into()))
+    }
+
+    fn told_rate(&mut self, _: Time) -> Option<Rate> {
+        self.socket.layer.as_ref()?;
+        // The sending end of datagrams receives answers alone, and nothing else reads them. Its layer takes the reports.
+        self.read(&mut |_, _| {}).ok()?;
+        self.socket.flowshare()
     }
 
     fn close(&mut self, _: Time) {

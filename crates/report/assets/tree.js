@@ -60,7 +60,7 @@ weir.tree = (of) => {
     const narrow = Math.max(20, marksIn * 13 + 8);
     const wide = Math.min(340, Math.max(narrow, room / list.length));
     const tilted = longest * LETTER > wide - 4;
-    const leafRow = inner === undefined ? 0 : tilted ? Math.min(130, longest * LETTER + 10) : LABEL;
+    const leafRow = inner === undefined ? 0 : tilted ? Math.min(190, longest * LETTER + 10) : LABEL;
     const depth = state.order.length;
     const height = HEIGHT + 6 + leafRow + Math.max(0, depth - 1) * LABEL + 6;
     const width = Math.ceil(wide * list.length);

@@ -120,6 +120,10 @@ impl Cell {
     pub fn text(text: &str) -> Cell {
         Cell { html: escape(text), number: false }
     }
+    /// Text that may be long, in several lines.
+    pub fn long(text: &str) -> Cell {
+        Cell { html: format!("<span class=\"wrap\">{}</span>", escape(text)), number: false }
+    }
     /// HTML that is safe already.
     pub fn html(html: String) -> Cell {
         Cell { html, number: false }

@@ -62,9 +62,11 @@ pub fn rough(value: f64) -> String {
     }
 }
 
-/// A number and its unit for a sentence.
+/// A number and its unit for a sentence. A share that is not all has a decimal rather than be rounded up to 100 %.
 pub fn rough_with(value: f64, unit: &str) -> String {
-    format!("{}{SPACE}{unit}", rough(value))
+    let is_nearly_all = unit == "%" && (99.5..99.95).contains(&value);
+    let number = if is_nearly_all { format!("{value:.1}") } else { rough(value) };
+    format!("{number}{SPACE}{unit}")
 }
 
 /// A number and its unit for a table; a value below a hundredth of the unit is written in a smaller one.
@@ -131,6 +133,8 @@ mod tests {
             [14.8, 62.4, 4.25, 3.0, 0.21, 0.0, 9.97].map(rough),
             ["15", "62", "4.2", "3", "0.21", "0", "10"]
         );
+        let shares = [99.4, 99.5, 99.94, 99.97].map(|share| rough_with(share, "%").replace(SPACE, " "));
+        assert_eq!(shares, ["99 %", "99.5 %", "99.9 %", "100 %"]);
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub(crate) fn stations_table(run: &Run) -> String {
             discarded,
             made,
             held,
-            Cell::text(&own.join(", ")),
+            Cell::long(&own.join(", ")),
         ]);
     }
     table.render()

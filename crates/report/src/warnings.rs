@@ -1,7 +1,10 @@
 //! Warnings for the reader, derived from a run's plan and its numbers: offered loads above the capacity, queues of a packet
-//! or two, warm-ups that cut off all of a group's traffic, flow isolation that starves a flow, and oracles that the run trips.
+//! or two, warm-ups that cut off all of a group's traffic, flow isolation that starves a flow, losses that a controller takes for congestion,
+//! sources above their reported rate, and oracles that the run trips.
 
+mod loss;
 mod oracle;
+mod reported;
 
 pub(crate) use oracle::sentence as of_oracle;
 
@@ -41,7 +44,9 @@ pub(crate) fn warnings(plan: &Planned, run: &Run) -> Vec<String> {
         warnings.extend(short_queue(plan, &link));
         warnings.extend(acknowledgements(plan, &link, run));
         warnings.extend(isolation(plan, &link, run));
+        warnings.extend(loss::response(plan, &link, run));
     }
+    warnings.extend(reported::exceeded(plan, run));
     warnings.extend(cut_off(plan, run));
     warnings.extend(run.summary.oracles.iter().map(|trip| of_oracle(trip, run.engine())));
     warnings
@@ -185,10 +190,10 @@ mod tests {
     use weir_record::metrics::completion::COMPLETION_TIME;
     use weir_record::{FlowSummary, GroupSummary, Metric, Metrics, QueueSummary, RunSummary, Value};
 
-    const NET: &str =
+    pub(super) const NET: &str =
         "format = 1\n[run]\nduration = \"20 s\"\n[dumbbell]\nrate = \"5 Mbit/s\"\nrtt = \"40 ms\"\n";
 
-    fn planned(lab: &str) -> Planned {
+    pub(super) fn planned(lab: &str) -> Planned {
         weir_plan::Lab::from_str(lab, "lab.toml", Path::new("."), &[]).unwrap().runs().remove(0)
     }
 
@@ -196,13 +201,13 @@ mod tests {
         values.iter().map(|(metric, value)| (metric.name, Value::Number(*value))).collect()
     }
 
-    fn group(name: &str, flows: usize, values: &[(Metric, f64)]) -> GroupSummary {
+    pub(super) fn group(name: &str, flows: usize, values: &[(Metric, f64)]) -> GroupSummary {
         let (name, transport) = (name.into(), "tcp".into());
         GroupSummary { name, controller: None, transport, flows, completes: false, metrics: metrics(values) }
     }
 
     /// A link of 5 Mbit/s.
-    fn link(queue: &str, carries: &[&str], values: &[(Metric, f64)]) -> QueueSummary {
+    pub(super) fn link(queue: &str, carries: &[&str], values: &[(Metric, f64)]) -> QueueSummary {
         QueueSummary {
             link: "down".into(),
             queue: queue.into(),
@@ -212,7 +217,7 @@ mod tests {
         }
     }
 
-    fn told(plan: &Planned, summary: RunSummary) -> Vec<String> {
+    pub(super) fn told(plan: &Planned, summary: RunSummary) -> Vec<String> {
         let run = Run { summary: Arc::new(summary), ..Run::default() };
         warnings(plan, &run).into_iter().map(|text| text.replace('\u{a0}', " ")).collect()
     }

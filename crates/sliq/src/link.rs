@@ -7,7 +7,7 @@ use super::opening::Opening;
 use super::seal::{KEY, Seal};
 use super::shared::Shared;
 use super::{Parameters, SealName, StreamParameters};
-use weir_base::{Ecn, Random, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 use weir_coord::participation::Identity;
 use weir_endpoint::{Body, Datagram, Setup};
 use weir_endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
@@ -382,6 +382,12 @@ impl Endpoint for Link {
     }
     fn sample(&self) -> Option<Sample> {
         self.connection.sample()
+    }
+    fn unsent(&self) -> Bytes {
+        self.connection.unsent()
+    }
+    fn told_rate(&self, now: Time) -> Option<Rate> {
+        self.connection.told_rate(now)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         self.connection.state(report);

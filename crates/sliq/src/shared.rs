@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::{Parameters, StreamParameters};
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_base::{Ecn, Time};
+use weir_base::{Bytes, Ecn, Rate, Time};
 use weir_endpoint::{Body, Setup};
 use weir_endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 
@@ -113,6 +113,13 @@ impl Endpoint for Handle {
     }
     fn sample(&self) -> Option<Sample> {
         if self.is_first() { self.connection().sample() } else { None }
+    }
+    /// Of all streams, since the rate is that of the whole connection.
+    fn unsent(&self) -> Bytes {
+        self.connection().unsent()
+    }
+    fn told_rate(&self, now: Time) -> Option<Rate> {
+        self.connection().told_rate(now)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         let (own, first) = (Part::Stream(self.stream.into()), self.is_first());

@@ -86,7 +86,7 @@ fn claims_of(lab: &Reproduced) -> String {
             ClaimVerdict::Fails => "differ",
             ClaimVerdict::Differs | ClaimVerdict::NotMeasured => "cannot-tell",
         };
-        let wrapped = |text: &str| Cell::html(format!("<span class=\"wrap\">{}</span>", escape(text)));
+        let wrapped = Cell::long;
         let figure = |text: &str| match judged.standing {
             Some(_) => wrapped(text),
             None => Cell::figure(escape(text)),

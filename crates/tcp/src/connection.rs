@@ -394,12 +394,17 @@ impl Connection {
         if bytes <= room {
             return bytes;
         }
-        let unsent = match self.sender.as_deref() {
-            Some(sender) => sender.written.beyond(sender.next),
-            None => self.unacknowledged(),
-        };
+        let unsent = self.unsent();
         let whole = (unsent + room) / u64::from(self.config.mss) * u64::from(self.config.mss);
         whole.saturating_sub(unsent)
+    }
+
+    /// Written bytes that were not sent yet (`tcpi_notsent_bytes`).
+    pub fn unsent(&self) -> u64 {
+        match self.sender.as_deref() {
+            Some(sender) => sender.written.beyond(sender.next),
+            None => self.unacknowledged(),
+        }
     }
 
     /// Largest number of bytes that [`Connection::write`] would accept now.

@@ -3,7 +3,7 @@
 use super::{Config, Connection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::{Clock, Ecn, Random, Time};
+use weir_base::{Bytes, Clock, Ecn, Random, Time};
 use weir_endpoint::{Body, Buffer, Counts, Endpoint, Limits, Message, Part, Read, Sample, Setup, Stream};
 
 /// TCP's parameters are keys of the traffic group: `cc`, `ecn`, `feedback` and so on.
@@ -117,6 +117,9 @@ impl Endpoint for Connection {
     }
     fn limits(&self, now: Time) -> Option<Limits> {
         Connection::limits(self, now)
+    }
+    fn unsent(&self) -> Bytes {
+        Bytes::new(Connection::unsent(self))
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         if let Some(controller) = self.controller() {

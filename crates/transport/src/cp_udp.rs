@@ -7,7 +7,7 @@
 use crate::{End, Transport, udp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_base::within;
+use weir_base::{Span, within};
 use weir_coord::endpoint::Identity;
 use weir_coord::header::Version;
 use weir_coord::layer::Layer;
@@ -33,11 +33,15 @@ pub struct Parameters {
     /// The application's key at the aggregation points, 32 hexadecimal digits. With a key, the header is of version 2 and sealed.
     #[schemars(with = "Option<String>")]
     pub key: Option<Key>,
+    /// The receiving end answers datagrams with a header alone, at most once in this time. Only then do aggregation points measure the path
+    /// of an application whose flows are all datagrams, and report to their senders. By default it does not answer.
+    #[schemars(with = "Option<String>")]
+    pub answers: Option<Span>,
 }
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { application: 0, version: 1, key: None }
+        Parameters { application: 0, version: 1, key: None, answers: None }
     }
 }
 
@@ -65,7 +69,10 @@ impl Transport for Parameters {
         let Parameters { application, key, .. } = *self;
         let flow = participation::Identity::in_lab(flow).flow;
         let identity = Identity { application, flow, protocol: PROTOCOL, key, epoch: 0 };
-        Some(Layer::new(identity, self.version()))
+        Some(match self.answers {
+            Some(interval) => Layer::answering(identity, self.version(), interval),
+            None => Layer::new(identity, self.version()),
+        })
     }
     fn layer_header(&self) -> u32 {
         self.version().length() as u32

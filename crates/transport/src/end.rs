@@ -2,7 +2,7 @@
 
 use crate::Config;
 use std::any::Any;
-use weir_base::{Ecn, Time};
+use weir_base::{Bytes, Ecn, Rate, Time};
 use weir_endpoint::{Body, Counts, Endpoint, Limits, Message, Part, Read, Sample, Setup, Stream};
 
 /// An endpoint of any transport. TCP and UDP are dispatched without an indirect call. The tag has a byte of its own, which is faster
@@ -107,6 +107,12 @@ impl Endpoint for End {
     }
     fn limits(&self, now: Time) -> Option<Limits> {
         each!(self, limits(now))
+    }
+    fn unsent(&self) -> Bytes {
+        each!(self, unsent())
+    }
+    fn told_rate(&self, now: Time) -> Option<Rate> {
+        each!(self, told_rate(now))
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         each!(self, state(report));

@@ -4,10 +4,10 @@ use crate::{End, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weir_base::{Ecn, Time};
+use weir_base::{Ecn, Rate, Time};
 use weir_coord::layer::Layer;
 use weir_endpoint::{Body, Datagram, Setup};
-use weir_endpoint::{Endpoint, Message, Read, Stream};
+use weir_endpoint::{Endpoint, Message, Part, Read, Stream};
 
 /// UDP has no parameters of its own: the workload sets the ECN codepoint of datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub struct Socket {
     outgoing: VecDeque<Datagram>,
     /// The most of them; further ones are refused, as by a socket that does not block.
     most: usize,
-    /// Datagrams that have arrived and are not yet read.
+    /// Datagrams that have arrived and are not yet read, without the layer's header.
     arrived: VecDeque<Datagram>,
     /// Datagrams whose buffers are reused.
     spare: Vec<Datagram>,
@@ -73,9 +73,19 @@ fn buffered(spare: &mut Vec<Datagram>, head: &[u8], bytes: u32) -> Datagram {
 impl Endpoint for Socket {
     fn open(&mut self, _: Time) {}
 
-    fn receive(&mut self, body: &Body, _: Ecn, _: Time) {
-        if let Body::Datagram(datagram) = body {
+    fn receive(&mut self, body: &Body, _: Ecn, now: Time) {
+        let Body::Datagram(datagram) = body else { return };
+        let Some(layer) = &mut self.layer else {
             self.arrived.push_back(buffered(&mut self.spare, &datagram.head, datagram.payload()));
+            return;
+        };
+        let Some(head) = layer.open(&datagram.head) else { return };
+        let bytes = datagram.payload() - (datagram.head.len() - head.len()) as u32;
+        if let Some(answer) = layer.answer(bytes.into(), now) {
+            self.outgoing.push_back(buffered(&mut self.spare, answer, answer.len() as u32));
+        }
+        if !layer.is_answer(bytes.into()) {
+            self.arrived.push_back(buffered(&mut self.spare, head, bytes));
         }
     }
 
@@ -111,14 +121,8 @@ impl Endpoint for Socket {
 
     fn read(&mut self, to: &mut dyn FnMut(Stream, Read<'_>)) {
         while let Some(datagram) = self.arrived.pop_front() {
-            let head = match &mut self.layer {
-                Some(layer) => layer.open(&datagram.head),
-                None => Some(&datagram.head[..]),
-            };
-            if let Some(head) = head {
-                let header = (datagram.head.len() - head.len()) as u64;
-                to(Stream(0), Read { bytes: u64::from(datagram.payload()) - header, head, due: None });
-            }
+            let (bytes, head) = (datagram.payload().into(), &datagram.head[..]);
+            to(Stream(0), Read { bytes, head, due: None });
             self.spare.push(datagram);
         }
     }
@@ -135,6 +139,16 @@ impl Endpoint for Socket {
 
     fn all_acknowledged(&self) -> bool {
         self.outgoing.is_empty()
+    }
+
+    fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
+        if let Some(rate) = self.told_rate(Time::ZERO) {
+            report(Part::Controller(0), "reported_rate_mbps", rate.mbit_per_sec());
+        }
+    }
+
+    fn told_rate(&self, _: Time) -> Option<Rate> {
+        self.layer.as_ref()?.flowshare()
     }
 }
 

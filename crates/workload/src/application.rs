@@ -90,10 +90,10 @@ impl Application {
     /// there, or only reads a stream, which it can also do when [`Application::read`] is needed.
     #[inline]
     pub fn cares(&self, flow: usize, end: End) -> bool {
-        let state = self.flow(flow);
-        match state.plan.role {
-            Role::OneWay if end == End::Receiver => self.ensembles.is_some(),
-            Role::OneWay => matches!(state.waiting, Waiting::Open | Waiting::Room(_)),
+        let lane = self.lane(flow);
+        match lane.plan.role {
+            Role::OneWay if end == End::Receiver => self.ensembles.is_some() || lane.log.is_some(),
+            Role::OneWay => matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
             _ => true,
         }
     }
@@ -109,7 +109,11 @@ impl Application {
         if self.flow(flow).plan.role == Role::OneWay
             && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
         {
-            self.flow_mut(flow).read += received.bytes;
+            let lane = self.lane_mut(flow);
+            lane.read += received.bytes;
+            if let Some(Log::Frames(log)) = lane.log.as_deref_mut() {
+                log.read_stream(received.bytes, now, |frame| tell(flow, Notice::Frame(frame)));
+            }
             if let Some(log) = &mut self.ensembles {
                 log.read(flow, received.bytes, now, |record| tell(flow, Notice::Ensemble(record)));
             }
@@ -358,11 +362,25 @@ impl Application {
     ) {
         let mut next = Some((flow, event));
         while let Some((flow, event)) = next {
+            if self.workload.adapts() {
+                self.ask(now, sockets);
+            }
             if let Err(trouble) = self.act_at(flow, event, now, sockets) {
                 self.fail(flow, trouble, now, sockets, tell);
             }
             next = self.workload.released().map(|flow| (flow, Event::Released));
             next = next.filter(|(flow, _)| self.flow(*flow).waiting == Waiting::Release);
+        }
+    }
+
+    /// Tells the workload what its flows' sockets tell. A socket that fails tells nothing; its next use says why.
+    fn ask<S: Sockets>(&mut self, now: Time, sockets: &mut S) {
+        for flow in 0..=self.others.len() {
+            let end = self.lane(flow).active();
+            let Some(mut socket) = sockets.at(flow, end) else { continue };
+            if let Ok(unsent) = socket.unsent() {
+                self.workload.told(flow, unsent, socket.told_rate(now), now);
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Ensembles: frames of several flows that were captured at one instant and belong together, for example from cameras around a scene
 //! (the coordination dissertation, sections 6.1 and 6.8). At a trigger every flow writes its frame. A flow is ready when its write
 //! returns, that is when the frame is in its send buffer. When all flows are ready, the next ensemble is captured. No frame is
-//! dropped, so the network's rate determines the number of ensembles per second.
+//! dropped, so the network's rate determines the number of ensembles per second. With `fps` an ensemble is due at each of these times, and
+//! is captured then or, if a flow is not ready yet, as soon as all are. A source that adapts skips such an ensemble, of all flows.
 //!
 //! In the dissertation the trigger comes from a host of its own, a fraction of a millisecond away; here triggers take no time.
 
@@ -9,11 +10,15 @@ mod log;
 
 pub use log::{EnsembleLog, EnsembleRecord};
 
-use crate::checks;
-use crate::{Action, Bytes, Event, Parameters, Random, Role, Time, Workload};
+use crate::adapt::{Adapt, Governor};
+use crate::checks::{self, Fault};
+use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::ParameterError;
+use weir_base::Rate;
+
+/// Largest number of ensembles per second.
+const MOST: f64 = 10_000.0;
 
 /// Parameters of ensembles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,11 +35,25 @@ pub struct Config {
     pub dispersion: f64,
     /// Number of ensembles after which the pattern is shifted by as many flows as it has large frames; 0 means never.
     pub swap: u32,
+    /// Ensembles per second; by default the next one is captured when all flows are ready.
+    #[schemars(with = "Option<f64>")]
+    pub fps: Option<f64>,
+    /// How the source adapts to what its sockets tell: `drop` skips an ensemble whole if, when it is due, what waits in a flow's socket takes
+    /// longer to leave than an ensemble's interval, or a flow is still writing. By default none is skipped. Needs `fps`.
+    #[schemars(with = "Option<Adapt>")]
+    pub adapt: Option<Adapt>,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { size: Bytes::new(25 << 10), pattern: String::new(), dispersion: 0.0, swap: 0 }
+        Config {
+            size: Bytes::new(25 << 10),
+            pattern: String::new(),
+            dispersion: 0.0,
+            swap: 0,
+            fps: None,
+            adapt: None,
+        }
     }
 }
 
@@ -59,6 +78,17 @@ impl Config {
         let whole = |bytes: f64| ((bytes + 0.5) as u64).max(1);
         FrameSizes { pattern, small: whole(small), large: whole(rest), swap: self.swap }
     }
+
+    /// Seconds from one ensemble to the next.
+    fn interval(&self) -> Option<f64> {
+        self.fps.map(|fps| 1.0 / fps)
+    }
+
+    /// What the source knows of a flow's socket; `None` if it does not adapt.
+    fn governor(&self) -> Option<Governor> {
+        self.adapt?;
+        Some(Governor::new(Span::from_secs_f64(self.interval()?), self.size.get()))
+    }
 }
 
 impl FrameSizes {
@@ -82,11 +112,32 @@ impl Parameters for Config {
         Role::OneWay
     }
     fn build(&self, _: Option<Bytes>, _: Bytes, _: Random) -> Box<dyn Workload> {
-        Box::new(Ensembles { sizes: self.sizes(), flows: 1, ready: 0, ensemble: 0, released: Vec::new() })
+        let mut ensembles = Ensembles {
+            sizes: self.sizes(),
+            interval: self.interval(),
+            governors: Vec::new(),
+            first: None,
+            due: 0,
+            flows: 0,
+            ready: 0,
+            ensemble: 0,
+            released: Vec::new(),
+            governor: self.governor(),
+        };
+        ensembles.add_flow();
+        Box::new(ensembles)
     }
-    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
-        let mut faults: Vec<ParameterError> =
-            checks::size("size", "a frame", self.size).into_iter().collect();
+    fn faults(&self, _: Bytes) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = checks::size("size", "a frame", self.size).into_iter().collect();
+        faults.extend(self.fps.and_then(|fps| checks::per_second("fps", "ensembles", fps, MOST)));
+        if self.adapt == Some(Adapt::Shrink) {
+            let message = "the frames of an ensemble keep their sizes";
+            faults.push(Fault::new("adapt", message, "write adapt = \"drop\""));
+        } else if self.adapt.is_some() && self.fps.is_none() {
+            let message =
+                "without `fps` an ensemble is captured when all flows are ready, so none is skipped";
+            faults.push(Fault::new("adapt", message, "write `fps`, or remove `adapt`"));
+        }
         if !self.pattern.chars().all(|c| c == 'M' || c == 'm') {
             let message = format!("\"{}\" is not a pattern of large and small frames", self.pattern);
             faults.push(ParameterError::new(
@@ -111,8 +162,14 @@ impl Parameters for Config {
     fn ensemble_log(&self) -> Option<EnsembleLog> {
         Some(EnsembleLog::new(self.sizes()))
     }
+    fn adapt(&self) -> Option<Adapt> {
+        self.adapt
+    }
     fn is_shared(&self) -> bool {
         true
+    }
+    fn wanted(&self, time: Span) -> Option<Bytes> {
+        Some(Bytes::new((self.fps? * time.as_secs_f64() * self.size.get() as f64) as u64))
     }
 }
 
@@ -126,6 +183,39 @@ struct Ensembles {
     ensemble: u64,
     /// Flows that have not been released yet.
     released: Vec<usize>,
+    /// The time from one ensemble to the next; `None` if the next one is captured when all flows are ready.
+    interval: Option<f64>,
+    /// When all flows were open, and the number of the ensemble that is due next, from then.
+    first: Option<Time>,
+    due: u64,
+    /// What is known of each flow's socket, and of a new one's; `None` if the source does not adapt.
+    governors: Vec<Governor>,
+    governor: Option<Governor>,
+}
+
+impl Ensembles {
+    /// When the ensemble `due` is due; computed from the first, so that rounding does not accumulate.
+    fn due_at(&self, interval: f64) -> Time {
+        self.first.unwrap_or(Time::ZERO) + Span::from_secs_f64(interval * self.due as f64)
+    }
+
+    /// Captures an ensemble: releases all flows but `flow`, or all.
+    fn capture(&mut self, flow: Option<usize>) {
+        (self.ready, self.ensemble) = (0, self.ensemble + 1);
+        self.released = (0..self.flows).rev().filter(|other| Some(*other) != flow).collect();
+    }
+
+    /// Whether an ensemble that is due may be captured, as far as the sockets tell.
+    fn is_clear(&self) -> bool {
+        self.governors.iter().all(Governor::is_clear)
+    }
+
+    fn write(&mut self, flow: usize) -> Action {
+        // All flows were ready, and `ensemble` has already been increased.
+        let bytes = Bytes::new(self.sizes.of(flow, self.ensemble - 1));
+        self.governors.get_mut(flow).into_iter().for_each(|governor| governor.sent(bytes));
+        Action::Write(bytes)
+    }
 }
 
 impl Workload for Ensembles {
@@ -135,23 +225,46 @@ impl Workload for Ensembles {
 
     fn add_flow(&mut self) {
         self.flows += 1;
+        self.governors.extend(self.governor);
     }
 
-    fn next_for(&mut self, flow: usize, event: Event, _: Time) -> Action {
-        match event {
-            Event::Start => Action::Open,
-            // All flows were ready, and `ensemble` has already been increased.
-            Event::Released => Action::Write(Bytes::new(self.sizes.of(flow, self.ensemble - 1))),
-            _ => {
-                self.ready += 1;
-                if self.ready == self.flows {
-                    self.ready = 0;
-                    self.ensemble += 1;
-                    self.released = (0..self.flows).rev().collect();
+    fn next_for(&mut self, flow: usize, event: Event, now: Time) -> Action {
+        match (event, self.interval) {
+            (Event::Start, _) => Action::Open,
+            (Event::Released, _) => self.write(flow),
+            (Event::Woken, Some(interval)) => {
+                self.due += 1;
+                if !self.is_clear() {
+                    return Action::WaitUntil(self.due_at(interval));
                 }
-                Action::Await
+                self.capture(Some(flow));
+                self.write(flow)
+            }
+            (_, interval) => {
+                self.ready += 1;
+                if self.ready < self.flows {
+                    return Action::Await;
+                }
+                let Some(interval) = interval else {
+                    self.capture(None);
+                    return Action::Await;
+                };
+                self.first.get_or_insert(now);
+                // The flow that was ready last waits for the others too.
+                while self.governor.is_some() && self.due_at(interval) < now {
+                    self.due += 1;
+                }
+                Action::WaitUntil(self.due_at(interval))
             }
         }
+    }
+
+    fn adapts(&self) -> bool {
+        self.governor.is_some()
+    }
+
+    fn told(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+        self.governors.get_mut(flow).into_iter().for_each(|governor| governor.told(unsent, rate, now));
     }
 
     fn released(&mut self) -> Option<usize> {

@@ -99,6 +99,12 @@ impl FlowState {
                 self.waiting = Waiting::Open;
             }
             Action::Write(bytes) => return self.write(bytes.get(), socket, now),
+            Action::Frame(bytes, number) => {
+                if let Some(Log::Frames(log)) = self.log.as_deref_mut() {
+                    log.begun(number, bytes);
+                }
+                return self.write(bytes.get(), socket, now);
+            }
             Action::WriteForever(writes) => {
                 if !socket.keep_full(writes)? {
                     self.greedy = writes == Writes::Greedy;

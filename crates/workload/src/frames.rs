@@ -1,6 +1,8 @@
-//! Media frames over UDP at a constant frame rate. Each frame consists of several packets, sent at once or spread over a time. The
+//! Media frames at a constant frame rate: in datagrams, or written to a stream. In datagrams each frame consists of several packets, sent
+//! at once or spread over a time. The
 //! sizes of frames are equal, follow a pattern (as in a group of pictures), vary at random, or both. A frame is on time if the
-//! receiving application has all its packets within the deadline after its due time; a frame that never completes is lost.
+//! receiving application has all of it within the deadline after its due time; a frame that never completes is lost. A source that adapts
+//! makes frames smaller or drops whole ones ([`Adapt`]); a frame that was dropped counts as lost.
 //!
 //! Every packet begins with a header of twelve bytes, as long as RTP's (RFC 3550, section 5.1): the frame's number, the packet's place
 //! in the frame and the frame's number of packets. The format is weir's own, not RTP.
@@ -9,12 +11,12 @@ mod log;
 
 pub use log::{FrameFate, FrameLog, FrameRecord};
 
-use crate::checks::{self, UDP_HEADERS};
-use crate::udp::Source;
+use crate::adapt::{Adapt, Governor};
+use crate::checks::{self, Fault, UDP_HEADERS};
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Log, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::ParameterError;
+use weir_base::Rate;
 
 /// Length of the header before a packet's part of the frame.
 pub const PART_HEADER: usize = 12;
@@ -46,8 +48,29 @@ pub struct Config {
     pub packet: Bytes,
     /// ECN codepoint of each packet.
     pub ecn: Ecn,
-    /// What sends the packets: `fabric` injects them at exact times, `socket` sends them as an application does.
+    /// What sends the packets: `fabric` injects them at exact times, `socket` sends them as an application does. `stream` writes each frame
+    /// whole to a stream, as of CP-RUDP or TCP, without packets of its own.
     pub source: Source,
+    /// How frames adapt to what the socket tells: `drop` drops whole frames, `shrink` makes them smaller. By default they do not adapt. A
+    /// source `fabric` has no socket, so it cannot adapt.
+    #[schemars(with = "Option<Adapt>")]
+    pub adapt: Option<Adapt>,
+    /// The smallest part of its size to which `adapt = "shrink"` makes a frame, from 0 to 1; one that would become smaller is dropped.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub least: f64,
+}
+
+/// What sends the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Source {
+    /// The fabric, in datagrams at exact times.
+    Fabric,
+    /// A socket of the sending host, in datagrams.
+    Socket,
+    /// A stream of the sending host.
+    Stream,
 }
 
 impl Default for Config {
@@ -62,6 +85,8 @@ impl Default for Config {
             packet: Bytes::new(1500),
             ecn: Ecn::NotEct,
             source: Source::Fabric,
+            adapt: None,
+            least: 0.2,
         }
     }
 }
@@ -117,16 +142,35 @@ impl Config {
         self.pattern.iter().map(|part| part / mean).collect()
     }
 
+    /// The largest frame of the pattern relative to the mean.
+    fn peak(&self) -> f64 {
+        if self.pattern.is_empty() { 1.0 } else { self.factors().into_iter().fold(0.0, f64::max) }
+    }
+
     /// The largest possible frame, in bytes.
     fn largest(&self) -> f64 {
-        let peak = self.factors().into_iter().fold(0.0, f64::max);
-        self.size.get() as f64 * if self.pattern.is_empty() { 1.0 } else { peak } * (1.0 + self.spread)
+        self.size.get() as f64 * self.peak() * (1.0 + self.spread)
+    }
+
+    /// What the source knows of its socket; `None` if it does not adapt. What waits is to leave within a frame's interval, or as many of
+    /// them as the largest frame of the pattern takes.
+    fn governor(&self, headers: Bytes) -> Option<Governor> {
+        self.adapt?;
+        let bytes = self.largest() as u64;
+        let headers = match self.source {
+            Source::Stream => 0,
+            _ => bytes.div_ceil(self.room(headers)) * headers.get(),
+        };
+        Some(Governor::new(due(self.fps, 1).scale(self.peak()), bytes + headers))
     }
 }
 
 impl Parameters for Config {
     fn role(&self) -> Role {
-        Role::Datagrams(Datagrams { ecn: self.ecn, exact: self.source == Source::Fabric })
+        match self.source {
+            Source::Stream => Role::OneWay,
+            source => Role::Datagrams(Datagrams { ecn: self.ecn, exact: source == Source::Fabric }),
+        }
     }
     fn build(&self, _: Option<Bytes>, headers: Bytes, random: Random) -> Box<dyn Workload> {
         let headers = headers + Bytes::new(PART_HEADER as u64);
@@ -134,6 +178,7 @@ impl Parameters for Config {
             factors: self.factors(),
             headers,
             room: self.room(headers),
+            governor: self.governor(headers),
             config: self.clone(),
             random,
             start: Time::ZERO,
@@ -152,6 +197,18 @@ impl Parameters for Config {
         .into_iter()
         .flatten()
         .collect();
+        if self.adapt.is_some() && self.source == Source::Fabric {
+            let message = "the fabric sends frames at exact times, whatever a socket tells";
+            faults.push(Fault::new("adapt", message, "write source = \"socket\" or \"stream\""));
+        }
+        if !(0.0..=1.0).contains(&self.least) {
+            let message = format!("a frame cannot become {} of its size", self.least);
+            faults.push(Fault::new("least", message, "write a number from 0 to 1"));
+        }
+        if self.source == Source::Stream && !self.pace.is_zero() {
+            let message = "a frame is written to a stream at once";
+            faults.push(Fault::new("pace", message, "remove it, or write source = \"socket\""));
+        }
         if !(0.0..1.0).contains(&self.spread) {
             let message = format!("a frame cannot be {} of its size larger or smaller", self.spread);
             faults.push(ParameterError::new(
@@ -184,12 +241,18 @@ impl Parameters for Config {
         faults
     }
     fn wanted(&self, time: Span) -> Option<Bytes> {
-        let parts = (self.size.get() as f64 / self.room(HEADERS) as f64).ceil();
+        let parts = match self.source {
+            Source::Stream => 0.0,
+            _ => (self.size.get() as f64 / self.room(HEADERS) as f64).ceil(),
+        };
         let frame = self.size.get() as f64 + parts * HEADERS.get() as f64;
         Some(Bytes::new((self.fps * time.as_secs_f64() * frame) as u64))
     }
     fn datagram(&self) -> Option<(Bytes, Bytes)> {
-        Some((self.packet, Bytes::new(PART_HEADER as u64 + 1)))
+        (self.source != Source::Stream).then_some((self.packet, Bytes::new(PART_HEADER as u64 + 1)))
+    }
+    fn adapt(&self) -> Option<Adapt> {
+        self.adapt
     }
     fn deadline(&self) -> Option<Span> {
         Some(self.deadline)
@@ -203,6 +266,8 @@ impl Parameters for Config {
 struct Frames {
     config: Config,
     factors: Vec<f64>,
+    /// What is known of the socket; `None` if frames do not adapt.
+    governor: Option<Governor>,
     /// Length of all headers before a packet's part of a frame, and bytes of a frame in a full packet.
     headers: Bytes,
     room: u64,
@@ -224,8 +289,54 @@ impl Frames {
         let spread = self.config.spread;
         let drawn = if spread > 0.0 { 1.0 + spread * (2.0 * self.random.unit() - 1.0) } else { 1.0 };
         self.left = ((self.config.size.get() as f64 * factor * drawn + 0.5) as u64).max(1);
-        let parts = self.left.div_ceil(self.room).min(MOST_PARTS);
-        self.part = Part { frame, index: 0, parts: parts as u16 };
+        self.part = Part { frame, index: 0, parts: self.parts() };
+    }
+
+    /// Number of packets of the frame.
+    fn parts(&self) -> u16 {
+        self.left.div_ceil(self.room).min(MOST_PARTS) as u16
+    }
+
+    /// Bytes of the frame with all headers of its packets.
+    fn with_headers(&self) -> Bytes {
+        let headers = if self.is_stream() { 0 } else { self.headers.get() * u64::from(self.parts()) };
+        Bytes::new(self.left + headers)
+    }
+
+    fn is_stream(&self) -> bool {
+        self.config.source == Source::Stream
+    }
+
+    /// Makes a frame that begins now as small as the socket tells. Returns whether it is to be sent.
+    fn adapt(&mut self) -> bool {
+        let Some(governor) = self.governor else { return true };
+        // The next frame is due already: the application was still writing an earlier one.
+        if self.start + due(self.config.fps, self.part.frame + 1) <= governor.at() {
+            return false;
+        }
+        if self.config.adapt == Some(Adapt::Drop) {
+            return governor.is_clear();
+        }
+        let whole = self.left;
+        let part = governor.fits() as f64 / self.with_headers().get() as f64;
+        if part < 1.0 {
+            self.left = (whole as f64 * part) as u64;
+            self.part.parts = self.parts();
+        }
+        self.left > 0 && self.left as f64 >= self.config.least * whole as f64
+    }
+
+    /// The action of a time at which a packet or a frame is due.
+    fn leave(&mut self) -> Action {
+        if self.part.index == 0 {
+            if !self.adapt() {
+                self.begin(self.part.frame + 1);
+                return Action::WaitUntil(self.due());
+            }
+            let bytes = self.with_headers();
+            self.governor.iter_mut().for_each(|governor| governor.sent(bytes));
+        }
+        if self.is_stream() { Action::Frame(Bytes::new(self.left), self.part.frame) } else { self.send() }
     }
 
     /// The action that sends the next packet.
@@ -247,7 +358,12 @@ impl Workload for Frames {
             Event::Start => {
                 self.start = now;
                 self.begin(0);
-                self.send()
+                if self.is_stream() { Action::Open } else { self.leave() }
+            }
+            Event::Opened => Action::WaitUntil(self.due()),
+            Event::Written => {
+                self.begin(self.part.frame + 1);
+                Action::WaitUntil(self.due())
             }
             Event::Sent => {
                 self.left -= self.left.min(self.room);
@@ -258,8 +374,16 @@ impl Workload for Frames {
                 }
                 if self.config.pace.is_zero() { self.send() } else { Action::WaitUntil(self.due()) }
             }
-            _ => self.send(),
+            _ => self.leave(),
         }
+    }
+
+    fn adapts(&self) -> bool {
+        self.governor.is_some()
+    }
+
+    fn told(&mut self, _: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+        self.governor.iter_mut().for_each(|governor| governor.told(unsent, rate, now));
     }
 }
 

@@ -7,6 +7,7 @@
 //! `bulk.rs` is the file to open first, then `application.rs`.
 #![forbid(unsafe_code)]
 
+mod adapt;
 mod application;
 mod bulk;
 mod checks;
@@ -26,6 +27,7 @@ mod transfer;
 mod udp;
 mod web;
 
+pub use adapt::Adapt;
 pub use application::{Application, Notice};
 pub use bulk::Writes;
 pub use ensembles::{EnsembleLog, EnsembleRecord};
@@ -36,7 +38,7 @@ pub use sizes::{Listed, Pareto, Sizes};
 pub use socket::{End, Received, Socket, Sockets, Trouble};
 pub use times::Times;
 
-use weir_base::{Bytes, Ecn, ParameterError, Random, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
 
 /// The state of a workload for one flow, or for several.
 pub trait Workload: Send {
@@ -57,6 +59,17 @@ pub trait Workload: Send {
     /// until it returns `None`.
     fn released(&mut self) -> Option<usize> {
         None
+    }
+
+    /// Whether the workload adapts to what sockets tell ([`Workload::told`]).
+    fn adapts(&self) -> bool {
+        false
+    }
+
+    /// What the socket of a flow tells: bytes that wait there to leave, and the rate at which its transport sends, if it tells one. Called
+    /// before each timed event of a workload that adapts, for each of its flows.
+    fn told(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+        let _ = (flow, unsent, rate, now);
     }
 
     /// The first bytes of request and answer of an [`Action::Exchange`] on real sockets; the rest is zeros.
@@ -91,6 +104,8 @@ pub enum Action {
     Open,
     /// Writes this many bytes as room allows; [`Event::Written`] follows when the last byte is in the socket.
     Write(Bytes),
+    /// Writes a frame of this many bytes and with this number to a stream; [`Event::Written`] follows when its last byte is in the socket.
+    Frame(Bytes, u32),
     /// Keeps the socket's buffer full until the flow's stop time; no event follows.
     WriteForever(Writes),
     /// Waits until this time; [`Event::Woken`] follows.
@@ -219,6 +234,10 @@ trait Parameters {
     fn is_shared(&self) -> bool {
         false
     }
+    /// How the source adapts to what its socket tells; `None` if it does not.
+    fn adapt(&self) -> Option<Adapt> {
+        None
+    }
     /// The parameters of the command; `None` for other workloads.
     fn command(&self) -> Option<&command::Config> {
         None
@@ -322,6 +341,10 @@ impl Config {
     /// Whether one application drives all flows of a group.
     pub fn is_shared(&self) -> bool {
         self.parameters().is_shared()
+    }
+    /// How the source adapts to what its socket tells; `None` if it does not.
+    pub fn adapt(&self) -> Option<Adapt> {
+        self.parameters().adapt()
     }
     /// The parameters of the command; `None` for other workloads.
     pub fn command(&self) -> Option<&command::Config> {

@@ -2,7 +2,7 @@
 //! the kernel's. The application is the same.
 
 use crate::Writes;
-use weir_base::{Bytes, Time};
+use weir_base::{Bytes, Rate, Time};
 
 /// One of a flow's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +86,21 @@ pub trait Socket {
 
     /// Ends the application's writing: the data written so far is sent, then the end of the stream.
     fn close(&mut self, now: Time);
+
+    /// Bytes that the socket has accepted and that wait to leave for the first time. A socket whose datagrams leave at once has none.
+    ///
+    /// # Errors
+    /// An error of the socket.
+    fn unsent(&mut self) -> Result<Bytes, Trouble> {
+        Ok(Bytes::ZERO)
+    }
+
+    /// The rate of IP packets at which the transport sends or is told to send, as by an aggregation point; `None` if it tells none. It may
+    /// send a packet that asks for it.
+    fn told_rate(&mut self, now: Time) -> Option<Rate> {
+        let _ = now;
+        None
+    }
 }
 
 /// The sockets of an application: a pair of ends for each of its flows.
@@ -122,5 +137,11 @@ impl<S: Socket> Socket for &mut S {
     }
     fn close(&mut self, now: Time) {
         (**self).close(now);
+    }
+    fn unsent(&mut self) -> Result<Bytes, Trouble> {
+        (**self).unsent()
+    }
+    fn told_rate(&mut self, now: Time) -> Option<Rate> {
+        (**self).told_rate(now)
     }
 }

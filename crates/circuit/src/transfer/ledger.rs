@@ -90,10 +90,10 @@ impl Ledger {
         matches!(slot, Some(Slot::There(_)))
     }
 
-    /// The digest of the whole file: that of its blocks' digests. `None` until all blocks have been received.
+    /// The digest of the whole file. `None` until all blocks have been received.
     pub fn whole(&self) -> Option<Digest> {
         let there = |slot: &Slot| if let Slot::There(digest) = slot { Some(*digest) } else { None };
-        (self.missing == 0).then(|| Digest::of_all(self.slots.iter().filter_map(there)))
+        (self.missing == 0).then(|| Digest::of_file(&self.slots.iter().filter_map(there).collect::<Vec<_>>()))
     }
 
     fn slot(&mut self, block: u64) -> Option<&mut Slot> {
@@ -124,14 +124,14 @@ mod tests {
         assert_eq!((ledger.came(1, right), ledger.whole()), (Some(Outcome::Superfluous), None));
         assert_eq!(ledger.came(2, right), Some(Outcome::Matches));
         ledger.written(2);
-        assert_eq!(ledger.whole(), Some(Digest::of_all([right; 3])));
+        assert_eq!(ledger.whole(), Some(Digest::of_file(&[right; 3])));
         // A block without a digest cannot be written, and a block is counted once.
         ledger.written(2);
-        assert_eq!(ledger.whole(), Some(Digest::of_all([right; 3])));
+        assert_eq!(ledger.whole(), Some(Digest::of_file(&[right; 3])));
         assert_eq!(
             (ledger.told(3, right), ledger.came(u64::MAX, right), ledger.left(3, right)),
             (None, None, None)
         );
-        assert_eq!(Ledger::new(0).whole(), Some(Digest::of_all([])));
+        assert_eq!(Ledger::new(0).whole(), Some(Digest::of(b"")));
     }
 }

@@ -73,7 +73,7 @@ pub enum Message {
     Stored {
         /// Number of the file.
         file: u32,
-        /// The digest of the digests of its blocks.
+        /// Its digest.
         digest: Digest,
     },
     /// The session is refused, and ends.

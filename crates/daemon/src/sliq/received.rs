@@ -4,7 +4,7 @@ use super::frames::{Counted, Receipt, STREAM, Talk};
 use rustix::time::ClockId;
 use std::io;
 use weir_base::{Span, Time};
-use weir_circuit::transfer::{Digest, Message};
+use weir_circuit::transfer::{Digesting, Message};
 use weir_endpoint::Stream;
 
 /// The sender is held back while this many bytes wait for the reader of standard output.
@@ -20,7 +20,7 @@ pub(super) struct Output {
     /// Bytes of `waiting` that are written.
     done: usize,
     written: u64,
-    digest: Digest,
+    digest: Box<Digesting>,
     /// Whether the stream's end has arrived, and whether the sender was told that all of it is written.
     ended: bool,
     told: bool,
@@ -34,7 +34,7 @@ impl Default for Output {
             waiting: vec![],
             done: 0,
             written: 0,
-            digest: Digest::of(&[]),
+            digest: Box::default(),
             ended: false,
             told: false,
         }
@@ -66,7 +66,7 @@ impl Output {
         if bytes.is_empty() {
             self.ended = true;
         } else {
-            self.digest = Digest::of_all([self.digest, Digest::of(bytes)]);
+            self.digest.update(bytes);
             self.waiting.extend_from_slice(bytes);
         }
     }
@@ -105,7 +105,7 @@ impl Output {
             self.done = 0;
         }
         self.told |= self.ended && self.waiting.is_empty();
-        Ok(self.told.then_some(Message::Stored { file: 0, digest: self.digest }))
+        Ok(self.told.then_some(Message::Stored { file: 0, digest: self.digest.digest() }))
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use weir_base::{Bytes, Rate, Span, Time};
-use weir_circuit::transfer::{Digest, Message};
+use weir_circuit::transfer::{Digesting, Message};
 use weir_endpoint::Endpoint;
 use weir_sliq::StreamParameters;
 use weir_sliq::host::Host;
@@ -83,7 +83,7 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
 /// The data to send.
 enum Data {
     Files(Sending),
-    Input { stdin: io::Stdin, bytes: u64, digest: Digest, ended: bool, stored: bool },
+    Input { stdin: io::Stdin, bytes: u64, digest: Box<Digesting>, ended: bool, stored: bool },
 }
 
 impl Data {
@@ -96,7 +96,7 @@ impl Data {
 
     fn input(talk: &mut Talk) -> Data {
         talk.ask(Ask::Input);
-        Data::Input { stdin: io::stdin(), bytes: 0, digest: Digest::of(&[]), ended: false, stored: false }
+        Data::Input { stdin: io::stdin(), bytes: 0, digest: Box::default(), ended: false, stored: false }
     }
 
     /// Makes the next block ready to be written. Returns whether there was one.
@@ -119,7 +119,7 @@ impl Data {
             (_, Message::Refuse { reason }) => Err(Failure::failed(format!("refused: {reason}"))),
             (_, Message::Progress { bytes, after_ns }) => Ok(Heard::Progress(bytes, after_ns)),
             (Data::Input { digest: own, ended: true, stored, .. }, Message::Stored { digest, .. })
-                if *own == digest =>
+                if own.digest() == digest =>
             {
                 *stored = true;
                 Ok(Heard::Noted)
@@ -139,9 +139,12 @@ impl Data {
     fn sums(&self) -> Sums {
         match self {
             Data::Files(files) => files.sums(),
-            Data::Input { bytes, digest, .. } => {
-                Sums { total: *bytes, kept: 0, again: 0, files: vec![("-".to_owned(), *bytes, *digest)] }
-            }
+            Data::Input { bytes, digest, .. } => Sums {
+                total: *bytes,
+                kept: 0,
+                again: 0,
+                files: vec![("-".to_owned(), *bytes, digest.digest())],
+            },
         }
     }
 }
@@ -263,17 +266,12 @@ impl Transfer<'_> {
 
     fn report(&self, now: Time) -> Result<(), Failure> {
         let sums = self.data.sums();
-        let nothing = sums.nothing_to_do();
-        let Sums { total, kept, files, .. } = sums;
+        let Sums { total, kept, .. } = sums;
         let (sent, took) = (total.saturating_sub(kept), now.since(self.began.unwrap_or(now)));
         let rate = rate(sent, took);
         if self.json {
-            let files: Vec<_> = files
-                .iter()
-                .map(|(name, bytes, digest)| json!({ "name": name, "bytes": bytes, "digest": digest }))
-                .collect();
             let document = json!({
-                "files": files,
+                "files": sums.documents(),
                 "seconds": took.as_secs_f64(),
                 "sent_bytes": sent,
                 "kept_bytes": kept,
@@ -281,15 +279,15 @@ impl Transfer<'_> {
             });
             return write(&format!("{document}\n"));
         }
-        let rows: String = files.iter().map(|(name, _, digest)| format!("{digest}  {name}\n")).collect();
         print(&format!(
-            "{rows}{} in {:.1} s, {:.3} Mbit/s; {} were there already\n",
+            "{}{} in {:.1} s, {:.3} Mbit/s; {} were there already\n",
+            sums.rows(),
             Bytes::new(sent),
             took.as_secs_f64(),
             rate.bits_per_sec() as f64 / 1e6,
             Bytes::new(kept),
         ))?;
-        nothing.map_or(Ok(()), print)
+        sums.nothing_to_do().map_or(Ok(()), print)
     }
 }
 
@@ -356,7 +354,7 @@ impl Application for Transfer<'_> {
                 *ended = read == 0;
                 *bytes += read as u64;
                 if read > 0 {
-                    *digest = Digest::of_all([*digest, Digest::of(&piece[..read])]);
+                    digest.update(&piece[..read]);
                 }
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}

@@ -92,7 +92,7 @@ impl Left {
         };
         self.buffer.resize(size as usize, 0);
         part.read_exact_at(&mut self.buffer, self.block * BLOCK)?;
-        let (block, digest) = (self.block, Digest::of(&self.buffer));
+        let (block, digest) = (self.block, Digest::of_block(&self.buffer, self.block, self.bytes));
         self.block += 1;
         self.digests.push(digest);
         let tell = if self.digests.len() == MOST_DIGESTS { self.message() } else { None };

@@ -177,7 +177,7 @@ impl Receiving {
     ) -> io::Result<Option<Message>> {
         self.check(header)?;
         let file = &self.files[header.file as usize];
-        let digest = Digest::of(payload);
+        let digest = Digest::of_block(payload, header.block, file.bytes);
         let mut ledger = guard(&file.ledger);
         loop {
             match ledger.came(header.block, digest) {

@@ -84,6 +84,19 @@ impl Sums {
         let has_all = self.kept == self.total && self.again == 0 && self.total > 0;
         has_all.then_some("nothing was to do: the receiver has all of it already\n")
     }
+
+    /// A line for each file: its digest as `b3sum --tag` prints it.
+    pub(crate) fn rows(&self) -> String {
+        let row =
+            |(name, _, digest): &(String, u64, Digest)| format!("{} ({name}) = {digest}\n", Digest::NAME);
+        self.files.iter().map(row).collect()
+    }
+
+    /// The files as JSON.
+    pub(crate) fn documents(&self) -> Vec<serde_json::Value> {
+        let document = |(name, bytes, digest): &(String, u64, Digest)| serde_json::json!({ "name": name, "bytes": bytes, "algorithm": Digest::NAME, "digest": digest });
+        self.files.iter().map(document).collect()
+    }
 }
 
 /// The failure of a transfer that the same command resumes.
@@ -187,7 +200,7 @@ impl Sending {
         let Some(length) = length_of(file.bytes, block) else { return Ok(None) };
         file.source.read(block, length, buffer).map_err(|error| file.changed(error))?;
         if !again {
-            let digest = Digest::of(buffer);
+            let digest = Digest::of_block(buffer, block, file.bytes);
             say(&Message::Digest { file: number, block, digest })?;
             let mut work = guard(&self.work);
             if work.has.get(&(number, block)) == Some(&digest) {

@@ -1,10 +1,11 @@
 //! What the application thread records once a sample period: the state of each connection, and the messages given up.
 
 use super::{Apps, Driven};
+use crate::sockets::FlowSocket;
 use crate::tcp_info;
 use std::os::fd::AsFd;
 use weir_base::{Span, Time};
-use weir_engine::{record_limits, record_notice};
+use weir_engine::{record_limits, record_notice, record_reported};
 use weir_linux::clock::thread_time;
 use weir_record::Recorder;
 
@@ -13,10 +14,16 @@ const SAMPLING_SHARE: f64 = 0.01;
 
 impl Apps<'_> {
     pub(super) fn sample_transport(&mut self, flow: usize, now: Time) {
-        if self.sample_endpoint(flow, now) || !self.flows[flow].role.is_stream() {
+        if self.sample_endpoint(flow, now) {
             return;
         }
         let socket = self.flows[flow].sockets.sender.as_ref();
+        if !self.flows[flow].role.is_stream() {
+            if let Some(FlowSocket::Kernel(socket)) = socket {
+                record_reported(&mut self.relay, flow, socket.flowshare(), now);
+            }
+            return;
+        }
         if let Some(Ok((sample, limits))) =
             socket.map(|socket| tcp_info::sample(socket.as_fd(), flow as u32, now))
         {

@@ -30,12 +30,17 @@ impl Flows<'_> {
         ratio(100.0 * usable, arrived).map(|share| share.min(100.0))
     }
 
+    /// Mean of a state over flows and sample periods.
+    fn mean_of(&self, state: &str) -> Option<f64> {
+        let told = self.each().filter_map(|flow| flow.states.get(state)).map(|told| &told.within);
+        let (count, sum) =
+            told.fold((0, 0.0), |(count, sum), of| (count + of.len(), sum + of.iter().sum::<f64>()));
+        ratio(sum, count as f64)
+    }
+
     /// Mean of the efficiency that the plans expected, in percent.
     fn planned(&self, state: &str) -> Option<f64> {
-        let plans = self.each().filter_map(|flow| flow.states.get(state)).map(|told| &told.within);
-        let (count, sum) =
-            plans.fold((0, 0.0), |(count, sum), of| (count + of.len(), sum + of.iter().sum::<f64>()));
-        ratio(100.0 * sum, count as f64)
+        self.mean_of(state).map(|mean| 100.0 * mean)
     }
 
     /// Growth of the counter at this place as a share of the growth of all, in percent.
@@ -76,6 +81,8 @@ const EFFICIENCY_OF: &[&str] = &["usable_packets", "arrived_packets"];
 const PLANNED: &str = "plan_efficiency";
 /// Counters of the groups of packets that were sent in each mode of the error control.
 const MODES: &[&str] = &["pure_arq_groups", "coded_arq_groups", "fec_groups"];
+/// The rate at which a flow is to send, as an aggregation point reports it.
+pub const REPORTED: &str = "reported_rate_mbps";
 const TOLD: &str = "the transport's own state, read once a sample period";
 
 family! {
@@ -102,6 +109,17 @@ family! {
             let errors = f.estimates(states).filter(|(_, carries)| *carries > 0.0);
             Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
         }),
+    }
+
+    REPORTED_RATE {
+        name: "reported_rate_mbps",
+        title: "Reported rate of a flow",
+        unit: "Mbit/s",
+        of: OF,
+        definition: "Rate at which a flow is to send by the reports of its aggregation point, headers included: mean over flows and sample periods. Its rate before the first report counts too.",
+        source: TOLD,
+        states: &[REPORTED],
+        reduction: Reduction::Told(|f, _| Value::from(f.mean_of(REPORTED))),
     }
 
     FIRST_CONTROLLER {

@@ -47,7 +47,7 @@ impl Pages<'_> {
                 Cell::number(group.number(&RETRANSMISSION_PERCENT)),
                 Cell::count(metrics.count(&RETRANSMISSIONS)),
                 Cell::number(group.number(&COMPLETION_TIME)),
-                Cell::text(&crate::limited::words(metrics)),
+                Cell::long(&crate::limited::words(metrics)),
             ]);
         }
         table.render()

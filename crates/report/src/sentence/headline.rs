@@ -5,7 +5,7 @@ use super::{actors, at_engine, capital, links, spelled};
 use crate::absent;
 use crate::answer;
 use crate::lab::{Group, Lab, Link, Run};
-use crate::number::{rough, rough_with};
+use crate::number::rough_with;
 use weir_record::metrics::queue::{QUEUE_DELAY, UTILISATION};
 
 /// Largest number of clauses.
@@ -253,8 +253,7 @@ impl<'a> Headline<'a> {
 
 /// Two shares in percent, or one if both have the same text.
 fn spread(low: f64, high: f64) -> String {
-    match (rough(low), rough_with(high, "%")) {
-        (low, written) if low == rough(high) => written,
-        (low, written) => format!("{low}–{written}"),
-    }
+    let [low, high] = [low, high].map(|share| rough_with(share, "%"));
+    let number = low.trim_end_matches(['%', '\u{a0}']);
+    if low == high { high } else { format!("{number}–{high}") }
 }

@@ -6,7 +6,7 @@ use crate::flight::{Flight, News};
 use crate::receive::Incoming;
 use crate::send::Outgoing;
 use crate::wire::{Frame, Header, Kind, is_well_formed};
-use weir_base::{Bytes, Ecn, Span, Time};
+use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_endpoint::{Body, Datagram};
 use weir_endpoint::{Counts, Endpoint, Message, Part, Read, Sample, Stream};
 
@@ -262,6 +262,14 @@ impl Endpoint for Connection {
             delivery_rate: first.delivery_rate(),
             acknowledged: Bytes::new(self.sum(|stream| stream.settled)),
         })
+    }
+
+    fn unsent(&self) -> Bytes {
+        Bytes::new(self.sum(Outgoing::unsent))
+    }
+
+    fn told_rate(&self, now: Time) -> Option<Rate> {
+        self.pacing_rate(now)
     }
 
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {

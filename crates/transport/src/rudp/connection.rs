@@ -5,7 +5,7 @@ use super::pacer::Pacer;
 use super::receiver::Receiver;
 use super::sender::{Holes, Sender};
 use super::wire::{DATA_HEADER, Header};
-use weir_base::{Bytes, Ecn, Span, Time};
+use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_coord::guide::Guide;
 use weir_coord::header::LONGEST as CP_HEADER;
 use weir_coord::scheme::Own;
@@ -297,6 +297,14 @@ impl Endpoint for Connection {
             delivery_rate: None,
             acknowledged: Bytes::new(self.sender.acknowledged),
         })
+    }
+
+    fn unsent(&self) -> Bytes {
+        Bytes::new(self.sender.waiting())
+    }
+
+    fn told_rate(&self, _: Time) -> Option<Rate> {
+        Some(self.guide.rate())
     }
 
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {

@@ -171,6 +171,11 @@ impl Sender {
         self.waiting + self.outstanding
     }
 
+    /// Bytes that are written and were not sent.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
     /// The application writes no more.
     pub(crate) fn close(&mut self) {
         self.closed = true;

@@ -112,6 +112,11 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     ("lossy", "what does SLIQ carry?", Number("SLIQ", Of::Group("data"), "goodput", [80.0, 98.0])),
     ("lossy", "what does CUBIC carry?", Number("CUBIC", Of::Group("data"), "goodput", [0.3, 4.0])),
     ("lossy", "is it on the front page?", Headline(&["with Copa over SLIQ", "with CUBIC over TCP", "used"])),
+    (
+        "lossy",
+        "why has CUBIC so little?",
+        Index("CUBIC takes every loss for congestion, and link down loses 2 % of all packets"),
+    ),
     ("lossy", "is that in the terminal?", Says(&["goodput", "Copa over SLIQ"])),
     // 400 MB at 1 Gbit/s are 3.3 s with headers. A window of some 0.7 MB in 50 ms carries 110 Mbit/s.
     (
@@ -133,6 +138,37 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     ("streams", "do the streams come through?", Headline(&["Frames of video on time: ", "with FQ-CoDel"])),
     ("streams", "why do some frames fail?", Index("FQ-CoDel at link down gives each of")),
     ("streams", "is that in the terminal?", Says(&["on time"])),
+    // Each of the 25 flows has 2.4 Mbit/s; a camera offers 2.57 with its headers, and UDP takes what CUBIC leaves.
+    ("cameras-coordinated", "and over UDP?", Number("UDP", Of::Group("cameras"), "on-time", [85.0, 100.0])),
+    // The aggregation points report some two thirds of what a camera offers: its queue delays all by a second.
+    (
+        "cameras-coordinated",
+        "do the frames come in time over SLIQ as it is?",
+        Number("SLIQ", Of::Group("cameras"), "on-time", [0.0, 20.0]),
+    ),
+    (
+        "cameras-coordinated",
+        "and from a source that drops frames?",
+        Number("SLIQ, drops frames", Of::Group("cameras"), "on-time", [50.0, 80.0]),
+    ),
+    (
+        "cameras-coordinated",
+        "and from one that makes them smaller?",
+        Number("SLIQ, shrinks frames", Of::Group("cameras"), "on-time", [95.0, 100.0]),
+    ),
+    (
+        "cameras-coordinated",
+        "is the source told?",
+        Index(
+            "A flow of cameras offers 2.6 Mbit/s, but the rate that its aggregation point reports to it is",
+        ),
+    ),
+    (
+        "cameras-coordinated",
+        "is it on the front page?",
+        Headline(&["Frames of cameras on time: ", "0 % with SLIQ", "with SLIQ, shrinks frames"]),
+    ),
+    ("cameras-coordinated", "is that in the terminal?", Says(&["on time"])),
 ];
 
 fn weir(args: &[&str], folder: &Path) -> String {

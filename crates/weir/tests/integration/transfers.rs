@@ -1,12 +1,15 @@
 //! Transfers of files over loopback, whatever carries them, the TCP of `weir circuit` or SLIQ: files arrive whole, interrupted transfers go
 //! on, and what a careless sender asks for is refused.
 
-use crate::hosts::{BLOCK, Place, bytes, text, weir};
+use crate::hosts::{BLOCK, Place, Serving, bytes, text, weir};
+use rustix::process::Signal;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use weir_circuit::transfer::Digest;
 
 /// Two hosts for each carrier, and arguments of the sender by which that carrier does more.
 fn carriers() -> [(Place, &'static [&'static str]); 2] {
@@ -118,6 +121,76 @@ fn a_killed_transfer_resumes_with_the_missing_blocks() {
         assert!(kept >= BLOCK as u64 && kept.is_multiple_of(BLOCK as u64), "{told}");
         assert_eq!(told["sent_bytes"].as_u64().unwrap() + kept, contents.len() as u64);
         assert!(fs::read(place.path("in").join(name)).unwrap() == contents, "the file is another");
+    }
+}
+
+/// Sends a file and stops the receiver when a block is there. Returns the sender; `None` if the transfer was complete by then.
+fn silenced_in_the_middle(place: &Place, receiver: &Serving, file: &Path) -> Option<Child> {
+    let mut sender = place.send_command(&[file], &receiver.at, &[]);
+    let mut sender = sender.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (name, begun) = (file.file_name().unwrap().to_str().unwrap(), Instant::now());
+    let part = place.path(&format!("in/{name}.weir-part"));
+    let there = || fs::metadata(&part).map_or(0, |about| about.len()) >= BLOCK as u64;
+    while !there() && sender.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing arrives");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    receiver.signal(Signal::STOP);
+    if part.exists() {
+        return Some(sender);
+    }
+    receiver.signal(Signal::CONT);
+    sender.wait().unwrap();
+    None
+}
+
+#[test]
+fn a_silent_receiver_is_told_each_second_and_the_end_names_the_command_that_resumes() {
+    for place in [Place::of("circuit", &[]), Place::of("sliq", &["--timeout", "6s"])] {
+        let receiver = place.serve(&[]);
+        let contents = bytes(24 * BLOCK);
+        let mut names = (0..10).map(|attempt| format!("data-{attempt}"));
+        let file = |name: String| {
+            let file = place.file(&name, &contents);
+            silenced_in_the_middle(&place, &receiver, &file).map(|sender| (sender, file))
+        };
+        let (mut sender, file) = names.find_map(file).unwrap();
+        let mut lines = BufReader::new(sender.stderr.take().unwrap());
+        let mut silences = vec![];
+        while silences.len() < 3 {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the sender has ended: {silences:?}");
+            if line.contains("has been silent for") {
+                silences.push((Instant::now(), line));
+            }
+        }
+        for pair in silences.windows(2) {
+            let between = pair[1].0 - pair[0].0;
+            assert!((0.5..2.5).contains(&between.as_secs_f64()), "{silences:?}");
+        }
+        assert!(silences[0].1.contains(&receiver.at), "{silences:?}");
+        drop(receiver);
+        let mut rest = String::new();
+        lines.read_to_string(&mut rest).unwrap();
+        assert_eq!(sender.wait().unwrap().code(), Some(1), "{rest}");
+        assert!(rest.contains("the same command resumes"), "{rest}");
+        assert!(rest.contains(place.command) && rest.contains(file.to_str().unwrap()), "{rest}");
+    }
+}
+
+#[test]
+fn the_digest_that_is_printed_is_blake3_of_the_file() {
+    // BLAKE3 of "abc", as other programs compute it.
+    const ABC: &str = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85";
+    for (place, _) in carriers() {
+        let receiver = place.serve(&[]);
+        let told = text(&place.send(&[&place.file("abc", b"abc")], &receiver.at, &[]).stdout);
+        assert!(told.contains(&format!("BLAKE3 (abc) = {ABC}")), "{told}");
+        let more = place.sent(&[&place.file("more", &bytes(3 * BLOCK + 17))], &receiver.at, &[]);
+        let file = &more["files"][0];
+        assert_eq!(file["algorithm"], "BLAKE3");
+        let digest = Digest::of(&bytes(3 * BLOCK + 17));
+        assert_eq!(file["digest"], digest.to_string());
     }
 }
 

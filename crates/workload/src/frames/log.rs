@@ -5,7 +5,7 @@
 //! been on time.
 
 use super::{Part, due};
-use crate::{Span, Time};
+use crate::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
 /// How long after its deadline a frame may still be completed: long enough to measure how late late frames are.
@@ -54,11 +54,41 @@ pub struct FrameLog {
     /// Number of the oldest frame in `slots`.
     first: u32,
     slots: VecDeque<Slot>,
+    /// Of a stream: the number and size in bytes of each frame that was written and is not whole at the receiver, and the bytes of the
+    /// first of them that were read.
+    streamed: VecDeque<(u32, u64)>,
+    taken: u64,
 }
 
 impl FrameLog {
     pub(super) fn new(fps: f64, deadline: Span, start: Time, stop: Time, end: Time) -> FrameLog {
-        FrameLog { fps, deadline, start, stop, end, first: 0, slots: VecDeque::new() }
+        FrameLog {
+            fps,
+            deadline,
+            start,
+            stop,
+            end,
+            first: 0,
+            slots: VecDeque::new(),
+            streamed: VecDeque::new(),
+            taken: 0,
+        }
+    }
+
+    /// The application begins to write a frame of this many bytes to a stream.
+    pub(crate) fn begun(&mut self, number: u32, bytes: Bytes) {
+        self.streamed.push_back((number, bytes.get()));
+    }
+
+    /// The receiver has read so many more bytes of the stream. Reports the frames that are whole now.
+    pub(crate) fn read_stream(&mut self, bytes: u64, now: Time, mut tell: impl FnMut(FrameRecord)) {
+        self.taken += bytes;
+        while let Some((frame, size)) = self.streamed.front().copied().filter(|(_, size)| *size <= self.taken)
+        {
+            self.taken -= size;
+            self.streamed.pop_front();
+            self.read(Part { frame, index: 0, parts: 1 }, now).into_iter().for_each(&mut tell);
+        }
     }
 
     fn due(&self, number: u32) -> Time {
@@ -149,6 +179,23 @@ mod tests {
         let fate = FrameFate::Late(Span::from_millis(51));
         assert_eq!(log.read(part(1, 1), at(1151)), Some(FrameRecord { number: 1, fate }));
         assert!(lost(&mut log, 2150).is_empty());
+    }
+
+    #[test]
+    fn frames_of_a_stream_are_whole_by_their_sizes_and_a_frame_that_was_not_written_is_lost() {
+        let mut log = log(3000);
+        // Frame 1 was dropped by its source.
+        log.begun(0, Bytes::new(1000));
+        log.begun(2, Bytes::new(500));
+        let mut told = vec![];
+        let mut read =
+            |bytes, ms| log.read_stream(bytes, at(ms), |frame| told.push((frame.number, frame.fate)));
+        read(999, 1020);
+        read(101, 1040);
+        read(400, 1300);
+        let (soon, late) = (Span::from_millis(40), Span::from_millis(100));
+        assert_eq!(told, [(0, FrameFate::OnTime(soon)), (2, FrameFate::Late(late))]);
+        assert_eq!(lost(&mut log, 2300), [1]);
     }
 
     #[test]

@@ -101,16 +101,13 @@ impl Report {
     }
 
     pub(super) fn end(&mut self, sums: &Sums) -> Result<(), Failure> {
-        let Sums { kept, again, files, .. } = sums;
+        let Sums { kept, again, .. } = sums;
         let sent = self.total.saturating_sub(*kept);
         let now = self.now(sent, self.start.elapsed());
         let rate = rate(sent, now.after);
         if self.json {
-            let files = files
-                .iter()
-                .map(|(name, bytes, digest)| json!({ "name": name, "bytes": bytes, "digest": digest }));
             let document = json!({
-                "files": files.collect::<Vec<_>>(),
+                "files": sums.documents(),
                 "seconds": now.after.as_secs_f64(),
                 "sent_bytes": sent,
                 "kept_bytes": kept,
@@ -121,9 +118,9 @@ impl Report {
             });
             return write(&format!("{document}\n"));
         }
-        let files: String = files.iter().map(|(name, _, digest)| format!("{digest}  {name}\n")).collect();
         print(&format!(
-            "{files}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks and {} packets retransmitted\n",
+            "{}{} in {:.1} s, {:.3} Mbit/s under {}; {} were there already; {again} blocks and {} packets retransmitted\n",
+            sums.rows(),
             Bytes::new(sent),
             now.after.as_secs_f64(),
             rate.bits_per_sec() as f64 / 1e6,
