@@ -90,10 +90,10 @@ impl Application {
     /// there, or only reads a stream, which it can also do when [`Application::read`] is needed.
     #[inline]
     pub fn cares(&self, flow: usize, end: End) -> bool {
-        let lane = self.lane(flow);
-        match lane.plan.role {
-            Role::OneWay if end == End::Receiver => self.ensembles.is_some() || lane.log.is_some(),
-            Role::OneWay => matches!(lane.waiting, Waiting::Open | Waiting::Room(_)),
+        let state = self.flow(flow);
+        match state.plan.role {
+            Role::OneWay if end == End::Receiver => self.ensembles.is_some() || state.log.is_some(),
+            Role::OneWay => matches!(state.waiting, Waiting::Open | Waiting::Room(_)),
             _ => true,
         }
     }
@@ -109,9 +109,9 @@ impl Application {
         if self.flow(flow).plan.role == Role::OneWay
             && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
         {
-            let lane = self.lane_mut(flow);
-            lane.read += received.bytes;
-            if let Some(Log::Frames(log)) = lane.log.as_deref_mut() {
+            let state = self.flow_mut(flow);
+            state.read += received.bytes;
+            if let Some(Log::Frames(log)) = state.log.as_deref_mut() {
                 log.read_stream(received.bytes, now, |frame| tell(flow, Notice::Frame(frame)));
             }
             if let Some(log) = &mut self.ensembles {
@@ -375,8 +375,8 @@ impl Application {
 
     /// Tells the workload what its flows' sockets tell. A socket that fails tells nothing; its next use says why.
     fn ask<S: Sockets>(&mut self, now: Time, sockets: &mut S) {
-        for flow in 0..=self.others.len() {
-            let end = self.lane(flow).active();
+        for flow in 0..self.flows.len() {
+            let end = self.flow(flow).active();
             let Some(mut socket) = sockets.at(flow, end) else { continue };
             if let Ok(unsent) = socket.unsent() {
                 self.workload.told(flow, unsent, socket.told_rate(now), now);

@@ -11,11 +11,11 @@ mod log;
 pub use log::{EnsembleLog, EnsembleRecord};
 
 use crate::adapt::{Adapt, Governor};
-use crate::checks::{self, Fault};
+use crate::checks;
 use crate::{Action, Bytes, Event, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Rate;
+use weir_base::{ParameterError, Rate};
 
 /// Largest number of ensembles per second.
 const MOST: f64 = 10_000.0;
@@ -127,16 +127,16 @@ impl Parameters for Config {
         ensembles.add_flow();
         Box::new(ensembles)
     }
-    fn faults(&self, _: Bytes) -> Vec<Fault> {
-        let mut faults: Vec<Fault> = checks::size("size", "a frame", self.size).into_iter().collect();
+    fn faults(&self, _: Bytes) -> Vec<ParameterError> {
+        let mut faults: Vec<ParameterError> = checks::size("size", "a frame", self.size).into_iter().collect();
         faults.extend(self.fps.and_then(|fps| checks::per_second("fps", "ensembles", fps, MOST)));
         if self.adapt == Some(Adapt::Shrink) {
             let message = "the frames of an ensemble keep their sizes";
-            faults.push(Fault::new("adapt", message, "write adapt = \"drop\""));
+            faults.push(ParameterError::new("adapt", message, "write adapt = \"drop\""));
         } else if self.adapt.is_some() && self.fps.is_none() {
             let message =
                 "without `fps` an ensemble is captured when all flows are ready, so none is skipped";
-            faults.push(Fault::new("adapt", message, "write `fps`, or remove `adapt`"));
+            faults.push(ParameterError::new("adapt", message, "write `fps`, or remove `adapt`"));
         }
         if !self.pattern.chars().all(|c| c == 'M' || c == 'm') {
             let message = format!("\"{}\" is not a pattern of large and small frames", self.pattern);

@@ -12,11 +12,11 @@ mod log;
 pub use log::{FrameFate, FrameLog, FrameRecord};
 
 use crate::adapt::{Adapt, Governor};
-use crate::checks::{self, Fault, UDP_HEADERS};
+use crate::checks::{self, UDP_HEADERS};
 use crate::{Action, Bytes, Datagrams, Ecn, Event, Log, Parameters, Random, Role, Span, Time, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::Rate;
+use weir_base::{ParameterError, Rate};
 
 /// Length of the header before a packet's part of the frame.
 pub const PART_HEADER: usize = 12;
@@ -199,15 +199,15 @@ impl Parameters for Config {
         .collect();
         if self.adapt.is_some() && self.source == Source::Fabric {
             let message = "the fabric sends frames at exact times, whatever a socket tells";
-            faults.push(Fault::new("adapt", message, "write source = \"socket\" or \"stream\""));
+            faults.push(ParameterError::new("adapt", message, "write source = \"socket\" or \"stream\""));
         }
         if !(0.0..=1.0).contains(&self.least) {
             let message = format!("a frame cannot become {} of its size", self.least);
-            faults.push(Fault::new("least", message, "write a number from 0 to 1"));
+            faults.push(ParameterError::new("least", message, "write a number from 0 to 1"));
         }
         if self.source == Source::Stream && !self.pace.is_zero() {
             let message = "a frame is written to a stream at once";
-            faults.push(Fault::new("pace", message, "remove it, or write source = \"socket\""));
+            faults.push(ParameterError::new("pace", message, "remove it, or write source = \"socket\""));
         }
         if !(0.0..1.0).contains(&self.spread) {
             let message = format!("a frame cannot be {} of its size larger or smaller", self.spread);

@@ -38,7 +38,7 @@ pub use sizes::{Listed, Pareto, Sizes};
 pub use socket::{End, Received, Socket, Sockets, Trouble};
 pub use times::Times;
 
-use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_base::{Bytes, Ecn, ParameterError, Random, Rate, Span, Time};
 
 /// The state of a workload for one flow, or for several.
 pub trait Workload: Send {
