@@ -3,6 +3,7 @@
 //! series is computed when it is asked for: most plots show only a few.
 
 mod grid;
+mod grown;
 #[cfg(test)]
 mod tests;
 mod told;
