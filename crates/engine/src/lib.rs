@@ -3,6 +3,7 @@
 
 mod below;
 mod build;
+pub mod capacity;
 mod capture;
 mod ceiling;
 mod cores;

@@ -71,9 +71,10 @@ weir.topology = (host, group, run) => {
     });
     const of = (carried) => flow.to.map((to) => {
       const paths = pathsTo(to, carried);
-      return `${flow.to.length > 1 ? `to ${nodes[to].n} ` : ""}${paths.length ? paths.map(spelled).join(", ") : "nothing"}`;
+      return `${flow.to.length > 1 ? `to ${nodes[to].n} by ` : ""}${paths.length ? paths.map(spelled).join(", ") : "nothing"}`;
     }).join("; ");
-    return [`At ${clock()} ${flow.n} takes ${of(rates(at))}.`, `After the warm-up, on average: ${of(after)}.`];
+    return [`At ${clock()} ${flow.n} takes ${of(rates(at))}.`, `After the warm-up, on average: ${of(after)}.`,
+      ...(flow.to.length > 1 ? ["Paths are read from what links carry of the flow. Packets for several receivers part on the way."] : [])];
   }
 
   const slider = el("input", { type: "range", min: 0, max: Math.max(0, times.length - 1), step: 1, value: at, "aria-label": "Time", oninput: () => {
@@ -93,7 +94,7 @@ weir.topology = (host, group, run) => {
   const box = el("div", { class: "topology" });
   const words = el("div", { class: "paths", role: "status" });
   const tables = el("div", { class: "inside" });
-  const keys = el("div", { class: "lines still" }, el("span", { class: "line n0" }, "load, beside it the capacity"), el("span", { class: "line g0" }, "bytes of packets"), el("span", { class: "line n1" }, "virtual depth"));
+  const keys = el("div", { class: "lines still" }, el("span", { class: "line n0" }, "load (pale: capacity)"), el("span", { class: "line g0" }, "bytes of packets"), el("span", { class: "line n1" }, "virtual depth"));
   const drawing = () => weir.save.drawCopies(`${flow ? `Paths of ${flow.n}` : "Load and depths"} at ${num(times[at])} s`, [box.querySelector("svg")],
     [["load", weir.colour("n0")], ["bytes of packets", weir.colour("g0")], ["virtual depth", weir.colour("n1")]]);
   const csv = () => [["time_s", "from", "to", "capacity (Mbit/s)", `${flow ? flow.n : "load"} (Mbit/s)`],

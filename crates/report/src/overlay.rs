@@ -134,7 +134,7 @@ pub(crate) fn overhead(set: &SeriesSet<'_>) -> Chart {
     let all = parts.chain([(PAYLOAD, "payload")]).enumerate().filter(|_| is_overlay);
     Chart {
         key: "overlay-overhead".into(),
-        title: "Overhead of the overlay, by parts".into(),
+        title: "Overhead by parts".into(),
         unit: "Mbit/s".into(),
         note: Some("What all nodes send to each other beyond payload: IP bytes at each link, parts on top of each other. A packet counts at each link that it passes.".into()),
         lines: all.filter_map(line).collect(),

@@ -4,7 +4,9 @@ use super::PARTS;
 use crate::html::{Cell, Table};
 use crate::lab::Run;
 use weir_record::Metric;
-use weir_record::metrics::overlay::{IN_TIME, PASSED_LINKS, TRANSIT, TRANSIT_WAIT};
+use weir_record::metrics::overlay::{
+    DEADLINE_CAPACITY, DEADLINE_CAPACITY_SHARE, IN_TIME, PASSED_LINKS, TRANSIT, TRANSIT_WAIT,
+};
 
 /// What each part's share is of.
 const OF: [&str; 4] = [
@@ -28,6 +30,8 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
         "queueing mean, ms",
         "queueing p99, ms",
         "links passed",
+        "capacity by the deadline, Mbit/s",
+        "of it to each receiver, %",
     ];
     let mut groups = Table::new("Traffic over the overlay", &head);
     for group in run.groups().filter(|group| group.number(&TRANSIT).is_some()) {
@@ -40,6 +44,8 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
             Cell::number(group.number(&TRANSIT_WAIT)),
             Cell::number(p99(&TRANSIT_WAIT)),
             Cell::number(group.number(&PASSED_LINKS)),
+            Cell::number(group.number(&DEADLINE_CAPACITY)),
+            Cell::number(group.number(&DEADLINE_CAPACITY_SHARE)),
         ]);
     }
     let mut parts = Table::new("Overhead of the overlay, by parts", &["part", "share, %", "of"]);
