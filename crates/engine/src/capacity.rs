@@ -70,3 +70,46 @@ fn sessions_of_group(group: &Group) -> Vec<Session> {
     }
     sessions
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use weir_plan::Lab;
+
+    /// Two ways from a to d: 3 Mbit/s in 10 ms, 4 Mbit/s in 40 ms. The way to b has 10 Mbit/s.
+    fn capacities(traffic: &str) -> Vec<Option<f64>> {
+        let text = format!(
+            "format = 1\n[run]\nduration = '4 s'\n[graph]\nrouters = ['a', 'b', 'c', 'd']\n[graph.links]\n\
+             ab = {{ from = 'a', to = 'b', rate = '10 Mbit/s', delay = '5 ms' }}\n\
+             bd = {{ from = 'b', to = 'd', rate = '3 Mbit/s', delay = '5 ms' }}\n\
+             ac = {{ from = 'a', to = 'c', rate = '4 Mbit/s', delay = '20 ms' }}\n\
+             cd = {{ from = 'c', to = 'd', rate = '9 Mbit/s', delay = '20 ms' }}\n\
+             [overlay]\nnodes = ['a', 'b', 'c', 'd']\n{traffic}"
+        );
+        let lab = Lab::from_str(&text, "lab.toml", Path::new("."), &[]).unwrap();
+        let run = &lab.runs()[0];
+        run.groups.iter().map(|group| by_deadline(run, group).map(|rate| rate.mbit_per_sec())).collect()
+    }
+
+    #[test]
+    fn a_group_with_a_deadline_has_what_all_its_receivers_can_receive_by_it() {
+        let group = |name: &str, ends: &str, overlay: &str| {
+            format!(
+                "[traffic.{name}]\nfrom = 'a'\n{ends}\nworkload = {{ kind = 'udp', rate = '1 Mbit/s' }}\noverlay = {overlay}\n"
+            )
+        };
+        let traffic = [
+            group("early", "to = 'd'", "{ deadline = '39 ms' }"),
+            group("late", "to = 'd'", "{ deadline = '40 ms' }"),
+            group("both", "multicast = ['b', 'd']", "{ deadline = '40 ms' }"),
+            group("never", "to = 'd'", "{ deadline = '9 ms' }"),
+            group("without", "to = 'd'", "{ }"),
+            group("beside", "to = 'd'", "false"),
+        ];
+        let near = capacities(&traffic.concat());
+        let near: Vec<Option<f64>> =
+            near.iter().map(|rate| rate.map(|rate| (rate * 1e4).round() / 1e4)).collect();
+        assert_eq!(near, [Some(3.0), Some(7.0), Some(7.0), Some(0.0), None, None]);
+    }
+}
