@@ -3,11 +3,12 @@
 use super::{SeriesSet, Values};
 use crate::types::Component;
 
-impl SeriesSet<'_> {
+impl<'r> SeriesSet<'r> {
     /// The growth of the stations' counters of the wanted names: station, name, and a value for each point. A counter starts at zero;
     /// a point without a record of it has no growth.
-    pub fn grown(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u32, &str, Values)> {
-        let states = &self.view.states;
+    pub fn grown(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u32, &'r str, Values)> {
+        let view: &'r crate::View<'r> = self.view;
+        let states = &view.states;
         let mut found: Vec<Option<(f64, Values)>> = states
             .all
             .iter()
