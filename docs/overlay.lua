@@ -2,6 +2,13 @@
 --
 --   wireshark -X lua_script:docs/overlay.lua FILE      tshark -X lua_script:docs/overlay.lua -r FILE -Y overlay
 --
+-- Nodes whose links are SLIQ connections (cat = "sliq") need the script of SLIQ before it:
+--
+--   tshark -X lua_script:docs/sliq.lua -X lua_script:docs/overlay.lua -r FILE -Y overlay
+--
+-- What packets carry is shown where they are plain (seal = "none"), and in captures of the simulator, which seals by length alone. Packets that
+-- are really encrypted keep their content to those who have the keys; a capture has none, so that only SLIQ's header is shown.
+--
 -- It reads UDP port 22999, which weir's captures use, and any other port by "Decode As". The length of a destination vector follows from the
 -- flow's context, so packets of a group are read whole from the first packet of their flow on that carries one.
 
@@ -35,6 +42,7 @@ local f = {
     inner_dscp = ProtoField.uint8("overlay.inner.dscp", "Inner DSCP"),
     vector = ProtoField.bytes("overlay.vector", "Destination vector"),
     payload = ProtoField.bytes("overlay.payload", "Payload"),
+    notes = ProtoField.bytes("overlay.notes", "The simulator's own (when it was sent, how long it has waited)"),
     message = ProtoField.uint8("overlay.message", "Message", base.HEX, messages),
     epoch = ProtoField.uint32("overlay.epoch", "Boot epoch"),
     heard = ProtoField.uint32("overlay.heard", "The neighbour's epoch"),
@@ -252,12 +260,10 @@ local contents = {
     [0x39] = function(read, tree) read:flow(tree) end,
 }
 
-function overlay.dissector(bytes, packet, tree)
-    if bytes:len() == 0 then return 0 end
-    packet.cols.protocol = "OVERLAY"
-    local part = tree:add(overlay, bytes())
-    local read, told = reader(bytes, 0), {}
-    if bytes(0, 1):bitfield(0, 4) == 4 then
+-- What stands in a datagram or in a SLIQ message, from a place on. Returns the names of what is there.
+local function read_all(bytes, at, part)
+    local read, told = reader(bytes, at), {}
+    if bytes(at, 1):bitfield(0, 4) == 4 then
         local _, what = pcall(read_packet, read, part)
         told[1] = what == nil and "packet" or what
     else
@@ -273,8 +279,41 @@ function overlay.dissector(bytes, packet, tree)
             end
         end
     end
-    packet.cols.info = table.concat(told, ", ")
+    return told
+end
+
+function overlay.dissector(bytes, packet, tree)
+    if bytes:len() == 0 then return 0 end
+    -- A link that is a SLIQ connection.
+    if bytes(0, 1):bitfield(0, 4) == 5 then
+        local found, sliq = pcall(Dissector.get, "sliq")
+        return found and sliq and sliq:call(bytes, packet, tree) or 0
+    end
+    packet.cols.protocol = "OVERLAY"
+    packet.cols.info = table.concat(read_all(bytes, 0, tree:add(overlay, bytes())), ", ")
     return bytes:len()
 end
 
 DissectorTable.get("udp.port"):add(PORT, overlay)
+
+-- The streams of a connection between nodes: depths, sensitive packets, other messages, other packets (docs/overlay.md). Packets are behind
+-- the simulator's own 16 bytes.
+local NOTES = 16
+local function within(has_notes)
+    return function(bytes, packet, tree)
+        local at = has_notes and NOTES or 0
+        if packet.src_port ~= PORT or bytes:len() <= at then return 0 end
+        local part = tree:add(overlay, bytes())
+        if has_notes then part:add(f.notes, bytes(0, NOTES)) end
+        read_all(bytes, at, part)
+        return bytes:len()
+    end
+end
+local has_streams, streams = pcall(DissectorTable.get, "sliq.stream")
+if has_streams and streams then
+    for stream, has_notes in pairs({ [0] = false, [1] = true, [2] = false, [3] = true }) do
+        local inner = Proto("overlay_" .. stream, "Overlay, stream " .. stream)
+        inner.dissector = within(has_notes)
+        streams:add(stream, inner)
+    end
+end

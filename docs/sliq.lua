@@ -3,7 +3,10 @@
 --   wireshark -X lua_script:docs/sliq.lua FILE          tshark -X lua_script:docs/sliq.lua -r FILE -Y sliq
 --
 -- Or put it into Wireshark's folder of plugins. Plain packets are found by what they are made of, on any port; sealed ones on UDP port
--- 7765 (or "Decode As"), with their header alone, since the rest is encrypted.
+-- 7765 (or "Decode As"), with their header alone, since the rest is encrypted. The simulator seals by length alone: its packets end with a
+-- tag of zeros, and what stands before it is shown.
+--
+-- Other scripts can show what streams carry: those in the table `sliq.stream` are called with each message that one data frame holds.
 
 local sliq = Proto("sliq", "SLIQ")
 
@@ -68,7 +71,9 @@ for _, field in pairs(f) do
     sliq.fields[#sliq.fields + 1] = field
 end
 
-local HEADER, COOKIE, PORT = 12, 16, 7765
+local HEADER, COOKIE, TAG, PORT = 12, 16, 16, 7765
+local FIRST_AND_LAST = 0x06
+local streams = DissectorTable.new("sliq.stream", "SLIQ stream", ftypes.UINT8, base.DEC)
 
 -- How much longer a data or part frame is for having a deadline: it has one where repair packets may follow.
 local function due_length(bytes, at)
@@ -115,6 +120,14 @@ local function is_plain(bytes)
     return true
 end
 
+-- A packet that the simulator has sealed, without the tag; nil if it is none.
+local function without_tag(bytes)
+    local length = bytes:len() - TAG
+    if length < HEADER or bytes(length, TAG):bytes():tohex():find("[^0]") then return nil end
+    local rest = bytes(0, length):tvb()
+    return is_plain(rest) and rest or nil
+end
+
 -- A list of a frame's fields with their lengths, in order.
 local layouts = {
     [1] = { { "ack_largest", 4 }, { "ack_received", 4 }, { "ack_difference", 4 }, { "ack_delay", 2 }, { "ack_ranges", 1 } },
@@ -148,7 +161,7 @@ local function behind_cp_header(bytes)
     return bytes(length):tvb(), length
 end
 
-local function add_frame(bytes, at, length, tree)
+local function add_frame(bytes, at, length, tree, packet, root)
     local kind = bytes(at, 1):uint()
     local part = tree:add(f.frame, bytes(at, 1))
     local next = at + 1
@@ -175,7 +188,11 @@ local function add_frame(bytes, at, length, tree)
             next = next + 4
         end
     elseif next < at + length then
-        part:add(f.payload, bytes(next, at + length - next))
+        local payload = bytes(next, at + length - next)
+        part:add(f.payload, payload)
+        if kind == 2 and bit.band(bytes(at + 1, 1):uint(), FIRST_AND_LAST) == FIRST_AND_LAST then
+            streams:try(bytes(at + 2, 1):uint(), payload:tvb(), packet, root)
+        end
     end
     return frames[kind]
 end
@@ -195,17 +212,23 @@ function sliq.dissector(whole, packet, tree)
     local told = { kinds[bytes(0, 1):bitfield(5, 3)] or "unknown" }
     if bytes(0, 1):uint() == 0x54 and bytes:len() == HEADER + COOKIE then
         part:add(f.cookie, bytes(HEADER, COOKIE))
-    elseif is_plain(bytes) then
+    elseif is_plain(bytes) or without_tag(bytes) then
+        local plain = is_plain(bytes) and bytes or without_tag(bytes)
         local at = HEADER
-        while at < bytes:len() do
-            local length = frame_length(bytes, at)
-            told[#told + 1] = add_frame(bytes, at, length, part)
+        while at < plain:len() do
+            local length = frame_length(plain, at)
+            told[#told + 1] = add_frame(plain, at, length, part, packet, tree)
             at = at + length
+        end
+        if plain:len() < bytes:len() then
+            part:add(f.sealed, bytes(plain:len()))
+            told[#told + 1] = "sealed by length"
         end
     elseif bytes:len() > HEADER then
         part:add(f.sealed, bytes(HEADER))
         told[#told + 1] = "sealed"
     end
+    packet.cols.protocol = "SLIQ"
     packet.cols.info = string.format("%s, number %d", table.concat(told, ", "), bytes(4, 4):uint())
     return whole:len()
 end

@@ -40,6 +40,7 @@ pub fn run_info(engine: &str, run: &Run) -> RunInfo {
         deadline: group.workload.deadline(),
         probes: matches!(group.workload.role(), Role::Echo(_)),
         sharing: sharing(group),
+        deadline_capacity: crate::capacity::by_deadline(run, group),
     };
     let flow = |flow: &weir_plan::Flow| FlowInfo {
         name: flow.name.as_str().into(),

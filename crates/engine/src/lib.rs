@@ -5,6 +5,7 @@
 
 mod atomic_write;
 mod build;
+pub mod capacity;
 mod capture;
 mod ceiling;
 mod cores;

@@ -11,6 +11,7 @@ use crate::fewer::fewer;
 use crate::network::{Network, Session};
 use crate::packing::{Proof, Watch, pack};
 use crate::pool::{Column, Pool};
+use crate::stop::Stop;
 use crate::trees::{Guess, Trees};
 use crate::unicast::{Flow, fill, least_cut};
 use std::collections::HashMap;
@@ -93,6 +94,7 @@ pub struct Problem<'a> {
     pub(crate) network: &'a Network,
     pub(crate) sessions: Vec<Session>,
     pub(crate) mode: Mode,
+    pub(crate) stop: Stop,
 }
 
 /// What earlier, shorter deadlines found.
@@ -109,7 +111,7 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// The sessions do not fit the network, or it is too large.
     pub fn new(network: &'a Network, sessions: &[Session], mode: Mode) -> Result<Problem<'a>, Refusal> {
-        let problem = Problem { network, sessions: sessions.to_vec(), mode };
+        let problem = Problem { network, sessions: sessions.to_vec(), mode, stop: Stop::default() };
         let links = network.links().len();
         let receivers: usize = sessions.iter().map(|session| session.receivers.len()).sum();
         if sessions.is_empty() {
@@ -127,6 +129,11 @@ impl<'a> Problem<'a> {
             return Err(Refusal::Trees { nodes, receivers });
         }
         Ok(problem)
+    }
+
+    /// The same question, whose searches this flag stops, also within a round. The bounds so far are then the answer.
+    pub fn stopped_by(self, stop: &Stop) -> Problem<'a> {
+        Problem { stop: stop.clone(), ..self }
     }
 
     fn check(&self, session: &Session) -> Result<(), Refusal> {
@@ -155,10 +162,18 @@ impl<'a> Problem<'a> {
         self.answer(deadline, &mut Memory::default(), watch)
     }
 
-    /// What can be carried by each of several deadlines, which must not fall: what is found for one helps with the next.
+    /// What can be carried by each of several deadlines, which must not fall: what is found for one helps with the next. If it is
+    /// stopped, the answer to that deadline is the last.
     pub fn sweep(&self, deadlines: &[Span], watch: Watch<'_>) -> Vec<Answer> {
         let mut memory = Memory::default();
-        deadlines.iter().map(|&deadline| self.answer(deadline, &mut memory, watch)).collect()
+        let mut answers = Vec::new();
+        for &deadline in deadlines {
+            answers.push(self.answer(deadline, &mut memory, watch));
+            if self.stop.is_set() {
+                break;
+            }
+        }
+        answers
     }
 
     pub(crate) fn answer(&self, deadline: Span, memory: &mut Memory, watch: Watch<'_>) -> Answer {
@@ -177,7 +192,9 @@ impl<'a> Problem<'a> {
 
     /// The corridor to each receiver of a session.
     pub(crate) fn corridors(&self, session: &Session, limit: u64) -> Vec<Corridor> {
-        let corridor = |&receiver: &usize| Corridor::new(self.network, session.source, receiver, limit);
+        let corridor = |&receiver: &usize| {
+            Corridor::new(self.network, session.source, receiver, limit).stopped_by(&self.stop)
+        };
         session.receivers.iter().map(corridor).collect()
     }
 
@@ -212,7 +229,8 @@ impl<'a> Problem<'a> {
             let enough = upper * (1.0 - GAP / 2.0);
             let proof = proofs[receiver].clone();
             let pool = &mut memory.pools[receiver];
-            let (bounds, proof) = pack(self.network, pool, &mut flow, proof, enough, &mut so_far);
+            let (bounds, proof) =
+                pack(self.network, pool, &mut flow, proof, enough, (&self.stop, &mut so_far));
             (lowers[receiver], proofs[receiver]) = (bounds.lower, proof);
             upper = upper.min(bounds.upper);
         }
@@ -262,7 +280,8 @@ impl<'a> Problem<'a> {
     fn several(&self, limit: u64, memory: &mut Memory, watch: Watch<'_>) -> Answer {
         memory.pools.resize_with(1, Pool::default);
         let pool = &mut memory.pools[0];
-        let mut sessions = Sessions { network: self.network, members: Vec::new(), corridors: Vec::new() };
+        let mut sessions =
+            Sessions { network: self.network, members: Vec::new(), corridors: Vec::new(), stop: &self.stop };
         let mut prices = Prices::default();
         let mut cuts = Vec::new();
         for session in &self.sessions {
@@ -316,16 +335,19 @@ impl<'a> Problem<'a> {
 
     /// Sessions without coding, exactly.
     fn trees(&self, limit: u64, memory: &mut Memory, watch: Watch<'_>) -> Answer {
-        let mut trees = Trees::new(self.network, &self.sessions, limit);
+        let proof = self.cuts(limit);
+        if proof.upper <= 0.0 {
+            return self.nothing();
+        }
+        let mut trees = Trees::new(self.network, &self.sessions, limit).stopped_by(&self.stop);
         let pool = &mut memory.trees;
         for column in trees.fastest() {
             pool.add(column);
         }
-        if pool.columns().is_empty() {
-            return self.nothing();
-        }
-        let proof = Proof::nothing(self.network);
-        let (bounds, proof) = pack(self.network, pool, &mut trees, proof, f64::INFINITY, watch);
+        let (bounds, proof) = match pool.columns().is_empty() {
+            true => (Bounds { lower: 0.0, upper: proof.upper }, proof),
+            false => pack(self.network, pool, &mut trees, proof, f64::INFINITY, (&self.stop, watch)),
+        };
         let prices = self.sessions.iter().map(|_| vec![listed(&proof.prices)]).collect();
         Answer {
             deadline: Span::ZERO,
@@ -334,6 +356,24 @@ impl<'a> Problem<'a> {
             prices: Prices { sessions: prices },
             cut: None,
         }
+    }
+
+    /// What least cuts prove without coding: each tree of a session crosses the cut before any of its receivers.
+    fn cuts(&self, limit: u64) -> Proof {
+        let mut proof = Proof { upper: 0.0, ..Proof::nothing(self.network) };
+        for session in &self.sessions {
+            let corridors = self.corridors(session, limit);
+            if corridors.iter().any(Corridor::is_empty) {
+                continue;
+            }
+            let ends = session.receivers.iter().map(|&receiver| (session.source, receiver));
+            let cut = |(corridor, ends)| least_cut(self.network, corridor, ends, session.weight);
+            let cuts = corridors.iter().zip(ends).map(cut);
+            let Some(least) = cuts.min_by(|a, b| a.upper.total_cmp(&b.upper)) else { continue };
+            proof.prices.iter_mut().zip(&least.prices).for_each(|(price, own)| *price = price.max(*own));
+        }
+        proof.upper = crate::packing::cost(self.network, &proof.prices);
+        proof
     }
 
     /// Replaces the paths of an answer with coding by trees that were found without proof that they are the best.
@@ -349,7 +389,7 @@ impl<'a> Problem<'a> {
         if !pool.columns().is_empty() {
             let upper = answer.bounds.upper;
             let start = Proof { upper, ..Proof::nothing(self.network) };
-            let (bounds, _) = pack(self.network, pool, &mut guess, start, f64::INFINITY, watch);
+            let (bounds, _) = pack(self.network, pool, &mut guess, start, f64::INFINITY, (&self.stop, watch));
             answer.bounds.lower = bounds.lower.min(upper);
         }
         answer.sessions = self.carried_by_trees(pool);

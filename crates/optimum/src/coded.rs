@@ -12,6 +12,7 @@ use crate::network::Network;
 use crate::packing::{ROUNDING, WIDEST, Watch};
 use crate::pool::{Column, Pool};
 use crate::prices::{Priced, prove};
+use crate::stop::Stop;
 use std::collections::{BTreeMap, HashMap};
 
 /// The accuracy of the first round, as a relative gap.
@@ -44,6 +45,7 @@ pub(crate) struct Sessions<'a> {
     pub(crate) network: &'a Network,
     pub(crate) members: Vec<Member>,
     pub(crate) corridors: Vec<Corridor>,
+    pub(crate) stop: &'a Stop,
 }
 
 /// What of the links and the pool is in the master problem.
@@ -113,7 +115,7 @@ impl Sessions<'_> {
         let every = vec![f64::INFINITY; self.corridors.len()];
         self.price(pool, &mut scope, &mut best, &mut centre, None, &every);
         let (mut accuracy, mut slow) = (COARSEST, 0);
-        while best.bounds.gap() > GAP / 2.0 && watch(best.bounds) {
+        while best.bounds.gap() > GAP / 2.0 && watch(best.bounds) && !self.stop.is_set() {
             let before = best.bounds.gap();
             let Some(mut round) = self.master(pool, &scope, accuracy) else { break };
             let mut new = self.widen(pool, &mut scope, &round.rates);
@@ -282,7 +284,7 @@ impl Sessions<'_> {
             let flow = flows[column.owner as usize].map(|row| (row, -1.0));
             program.column(0.0, limited.map(|&row| (row, 1.0)).chain(flow));
         }
-        let solution = program.solve(accuracy)?;
+        let solution = program.solve(accuracy, self.stop)?;
         let mut prices = vec![vec![0.0; self.network.links().len()]; self.corridors.len()];
         for ((receiver, link), row) in counted {
             prices[receiver as usize][link as usize] = solution.prices[row].max(0.0);

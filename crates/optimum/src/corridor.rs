@@ -6,11 +6,14 @@
 //! labels reach a node in the order of what is minimised, so only one that takes less of what is bounded is of use.
 
 use crate::network::Network;
+use crate::stop::Stop;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Most labels of a search, which then need half a gigabyte. A search that needs more returns a bound.
 const MOST_LABELS: usize = 8_000_000;
+/// A search looks whether it is stopped each time it has taken so many labels, which takes less than a millisecond.
+const LOOK: u32 = 1024;
 
 /// No label: the parent of the first one.
 const NONE: u32 = u32::MAX;
@@ -40,6 +43,7 @@ pub(crate) struct Corridor {
     entered: Vec<u32>,
     /// For each node, the least delay from there to the target.
     left: Vec<f64>,
+    stop: Stop,
 }
 
 /// What a search found.
@@ -127,7 +131,18 @@ impl Corridor {
         }
         leaving.push(hops.len() as u32);
         let (entering, entered) = sorted_by_end(&hops, count);
-        Corridor { source, target, deadline, hops, leaving, entering, entered, left }
+        let stop = Stop::default();
+        Corridor { source, target, deadline, hops, leaving, entering, entered, left, stop }
+    }
+
+    /// The same, with searches that this flag stops. They then return a bound, as searches that need too many labels do.
+    pub(crate) fn stopped_by(self, stop: &Stop) -> Corridor {
+        Corridor { stop: stop.clone(), ..self }
+    }
+
+    /// Whether its searches are stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_set()
     }
 
     /// Whether no path is in time.
@@ -216,8 +231,17 @@ impl Corridor {
         let mut labels =
             vec![Label { parent: NONE, hop: NONE, node: self.source as u32, key: 0.0, bounded: 0.0 }];
         let mut heap = BinaryHeap::from([Reverse((Length(start), Length(bounded.left[self.source]), 0u32))]);
+        let mut taken = 0u32;
         while let Some(Reverse((estimate, _, index))) = heap.pop() {
             if !found.paths.is_empty() && (found.paths.len() >= wanted || estimate.0 >= below) {
+                break;
+            }
+            taken = taken.wrapping_add(1);
+            if labels.len() > MOST_LABELS || taken % LOOK == 1 && self.stop.is_set() {
+                // This label and what is left in the heap are at least as long.
+                if found.paths.is_empty() {
+                    found.least = estimate.0;
+                }
                 break;
             }
             let label = labels[index as usize];
@@ -251,13 +275,6 @@ impl Corridor {
                     )));
                     labels.push(next);
                 }
-            }
-            if labels.len() > MOST_LABELS {
-                // What is left in the heap is at least as long as the label that was taken last.
-                if found.paths.is_empty() {
-                    found.least = estimate.0;
-                }
-                break;
             }
         }
         found

@@ -31,6 +31,7 @@ mod packing;
 mod pool;
 mod prices;
 mod staircase;
+mod stop;
 mod trees;
 mod unicast;
 mod verify;
@@ -40,4 +41,5 @@ pub use capacity::{LONGEST_DEADLINE, MOST_NODES_FOR_TREES, MOST_RECEIVERS, Mode,
 pub use csv::{CsvError, read_csv, write_csv};
 pub use generate::{Values, grid, random};
 pub use network::{Link, MOST_LINKS, Network, NetworkError, Node, Session};
+pub use stop::Stop;
 pub use verify::{Verified, Violation, verify};

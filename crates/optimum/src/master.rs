@@ -5,9 +5,11 @@
 //! developments in the primal-dual column generation technique", EJOR 2013). Nothing relies on its accuracy: bounds are computed
 //! from its solution by [`crate::packing`] and [`crate::coded`].
 
+use crate::stop::Stop;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
-    DefaultSettings, DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, SupportedConeT,
+    DefaultInfo, DefaultSettings, DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT,
+    SupportedConeT,
 };
 
 /// The exactest gap that is asked of the solver, whose numbers have 16 digits.
@@ -48,8 +50,8 @@ impl Program {
         self.factors.extend(entries.iter().map(|&(_, factor)| factor));
     }
 
-    /// Solves it to this relative gap. `None` if the solver finds nothing of use.
-    pub(crate) fn solve(&self, gap: f64) -> Option<Solution> {
+    /// Solves it to this relative gap. `None` if the solver finds nothing of use, or was stopped.
+    pub(crate) fn solve(&self, gap: f64, stop: &Stop) -> Option<Solution> {
         let (columns, rows) = (self.values.len(), self.limits.len());
         // Each column has one more entry, in the row of its own that keeps it from being negative.
         let mut begins = Vec::with_capacity(columns + 1);
@@ -71,7 +73,12 @@ impl Program {
         let nothing = CscMatrix::zeros((columns, columns));
         let mut solver =
             DefaultSolver::new(&nothing, &costs, &matrix, &limits, &cones, settings(gap)?).ok()?;
+        let stopped = stop.clone();
+        solver.set_termination_callback(move |_: &DefaultInfo<f64>| stopped.is_set());
         solver.solve();
+        if stop.is_set() {
+            return None;
+        }
         let solution = &solver.solution;
         let (x, mut prices) = (solution.x.clone(), solution.z.clone());
         prices.truncate(rows);
@@ -104,12 +111,23 @@ mod tests {
         let rows = [4.0, 6.0, 3.0].map(|limit| program.row(limit));
         program.column(3.0, [(rows[0], 1.0), (rows[1], 1.0), (rows[2], 1.0)]);
         program.column(2.0, [(rows[1], 3.0), (rows[0], 1.0)]);
-        let solution = program.solve(1e-9).unwrap();
+        let solution = program.solve(1e-9, &Stop::default()).unwrap();
         let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
         // The first row and the third are tight; 6 is reached exactly at x = 3, y = 1 too.
         assert!(near(&solution.x, &[3.0, 1.0]), "{:?}", solution.x);
         let value: f64 =
             [4.0, 6.0, 3.0].iter().zip(&solution.prices).map(|(limit, price)| limit * price).sum();
         assert!((value - 11.0).abs() < 1e-5, "{:?}", solution.prices);
+    }
+
+    #[test]
+    fn a_solver_that_is_stopped_gives_nothing() {
+        let mut program = Program::default();
+        let row = program.row(1.0);
+        program.column(1.0, [(row, 1.0)]);
+        let stop = Stop::default();
+        assert!(program.solve(1e-9, &stop).is_some());
+        stop.set();
+        assert!(program.solve(1e-9, &stop).is_none());
     }
 }

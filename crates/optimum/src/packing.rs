@@ -9,6 +9,7 @@ use crate::answer::{Bounds, GAP};
 use crate::master::Program;
 use crate::network::Network;
 use crate::pool::{Column, Pool};
+use crate::stop::Stop;
 
 /// The accuracy of the first round, as a relative gap.
 const COARSEST: f64 = 1e-2;
@@ -51,7 +52,7 @@ impl Proof {
     }
 }
 
-/// Packs columns into the links until the gap is closed, at least `enough` is carried, nothing improves, or `watch` says stop. Every
+/// Packs columns into the links until the gap is closed, at least `enough` is carried, nothing improves, or it is stopped. Every
 /// column has a link with a rate. The rates of the pool are those of the best packing.
 pub(crate) fn pack(
     network: &Network,
@@ -59,7 +60,7 @@ pub(crate) fn pack(
     oracle: &mut dyn Oracle,
     mut proof: Proof,
     enough: f64,
-    watch: Watch<'_>,
+    (stop, watch): (&Stop, Watch<'_>),
 ) -> (Bounds, Proof) {
     let carried = |pool: &Pool, oracle: &dyn Oracle| -> f64 {
         pool.carrying().map(|(column, rate)| oracle.value(column.owner) * rate).sum()
@@ -68,11 +69,11 @@ pub(crate) fn pack(
     let mut accuracy = COARSEST;
     loop {
         let bounds = Bounds { lower, upper: proof.upper };
-        if bounds.gap() <= GAP / 2.0 || lower >= enough || !watch(bounds) {
+        if bounds.gap() <= GAP / 2.0 || lower >= enough || !watch(bounds) || stop.is_set() {
             return (bounds, proof);
         }
         let values: Vec<f64> = pool.columns().iter().map(|column| oracle.value(column.owner)).collect();
-        let Some((mut rates, prices)) = master(network, pool, &values, accuracy) else {
+        let Some((mut rates, prices)) = master(network, pool, &values, accuracy, stop) else {
             return (bounds, proof);
         };
         shrink(network, pool, &mut rates);
@@ -107,7 +108,13 @@ pub(crate) fn cost(network: &Network, prices: &[f64]) -> f64 {
 }
 
 /// Solves the master problem: the columns' rates, and prices by link.
-fn master(network: &Network, pool: &Pool, values: &[f64], accuracy: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+fn master(
+    network: &Network,
+    pool: &Pool,
+    values: &[f64],
+    accuracy: f64,
+    stop: &Stop,
+) -> Option<(Vec<f64>, Vec<f64>)> {
     let unit = unit(network, pool);
     let mut program = Program::default();
     let mut rows = vec![usize::MAX; network.links().len()];
@@ -126,7 +133,7 @@ fn master(network: &Network, pool: &Pool, values: &[f64], accuracy: f64) -> Opti
             .collect();
         program.column(value, entries);
     }
-    let solution = program.solve(accuracy)?;
+    let solution = program.solve(accuracy, stop)?;
     let mut prices = vec![0.0; rows.len()];
     for (link, price) in links.into_iter().zip(solution.prices) {
         prices[link] = price.max(0.0);

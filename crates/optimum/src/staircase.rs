@@ -27,7 +27,7 @@ impl Problem<'_> {
         let mut now = self.answer(first, &mut memory, &mut watched);
         let mut steps = vec![now.clone()];
         while let Some(next) = self.next_deadline(&now, last) {
-            if !watched(now.bounds) {
+            if !watched(now.bounds) || self.stop.is_set() {
                 break;
             }
             now = self.answer(next, &mut memory, &mut watched);
@@ -51,8 +51,9 @@ impl Problem<'_> {
 
     fn next_path(&self, session: usize, answer: &Answer, last: Span) -> Option<u64> {
         let Session { source, receivers, .. } = &self.sessions[session];
-        let corridor =
-            |receiver: usize, limit: Span| Corridor::new(self.network, *source, receiver, limit.as_nanos());
+        let corridor = |receiver: usize, limit: Span| {
+            Corridor::new(self.network, *source, receiver, limit.as_nanos()).stopped_by(&self.stop)
+        };
         let mut lists = answer.prices.sessions[session].iter();
         let mut next: Option<u64> = None;
         let mut missing: Option<u64> = None;
@@ -73,7 +74,7 @@ impl Problem<'_> {
 
     fn next_tree(&self, session: usize, answer: &Answer, last: Span) -> Option<u64> {
         let prices = by_link(answer.prices.sessions[session].first(), self.network.links().len());
-        let trees = Trees::new(self.network, &self.sessions, last.as_nanos());
+        let trees = Trees::new(self.network, &self.sessions, last.as_nanos()).stopped_by(&self.stop);
         let most = self.sessions[session].weight * (1.0 - CLEARLY);
         // Of rising price and falling delay, so the last one is the fastest.
         trees.fronts(session, &prices, most)?.last().map(|&(_, delay, _)| delay)

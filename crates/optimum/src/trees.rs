@@ -8,11 +8,14 @@ use crate::corridor::Corridor;
 use crate::network::{Network, Session};
 use crate::packing::Oracle;
 use crate::pool::Column;
+use crate::stop::Stop;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
 /// Most labels of a search, which then need half a gigabyte. A search that needs more proves nothing and finds nothing.
 const MOST_LABELS: usize = 10_000_000;
+/// A search looks whether it is stopped each time it has taken so many labels.
+const LOOK: u32 = 1024;
 /// Trees that cost more than this times their worth are not looked for; the least price is then this.
 const DEAREST: f64 = 1.5;
 
@@ -47,6 +50,7 @@ pub(crate) struct Trees<'a> {
     limit: u64,
     /// For each session and node, the least delay from the source.
     there: Vec<Vec<u64>>,
+    stop: Stop,
 }
 
 /// A search for one session.
@@ -58,6 +62,7 @@ struct Search<'a> {
     prices: &'a [f64],
     most: f64,
     labels: Vec<Label>,
+    stop: &'a Stop,
 }
 
 impl<'a> Trees<'a> {
@@ -69,7 +74,12 @@ impl<'a> Trees<'a> {
             let reached = arrivals(network, session.source, &links);
             (0..network.nodes().len()).map(|node| reached.get(&node).copied().unwrap_or(u64::MAX)).collect()
         });
-        Trees { network, sessions, limit, there: there.collect() }
+        Trees { network, sessions, limit, there: there.collect(), stop: Stop::default() }
+    }
+
+    /// The same, with searches that this flag stops. They then prove nothing and find nothing.
+    pub(crate) fn stopped_by(self, stop: &Stop) -> Trees<'a> {
+        Trees { stop: stop.clone(), ..self }
     }
 
     /// The fastest tree of each session that can reach all its receivers.
@@ -93,6 +103,7 @@ impl<'a> Trees<'a> {
             prices,
             most,
             labels: Vec::new(),
+            stop: &self.stop,
         };
         let whole = search.run(receivers)?;
         let trees = whole.into_iter().map(|index| {
@@ -128,13 +139,16 @@ impl Oracle for Trees<'_> {
 }
 
 impl Search<'_> {
-    /// The labels of the source for all receivers; `None` if there were too many labels.
+    /// The labels of the source for all receivers; `None` if there were too many labels, or it was stopped.
     fn run(&mut self, receivers: &[usize]) -> Option<Vec<u32>> {
         let whole = (1usize << receivers.len()) - 1;
         let mut fronts: Vec<Front> = vec![Front::new(); whole + 1];
         for set in 1..=whole {
             let mut heap = BinaryHeap::new();
             for node in 0..self.network.nodes().len() {
+                if self.stop.is_set() {
+                    return None;
+                }
                 self.merge(&fronts, set, node, &mut heap);
             }
             if set.is_power_of_two() {
@@ -178,7 +192,12 @@ impl Search<'_> {
     fn spread(&mut self, mut heap: Heap) -> Option<Front> {
         let mut front = vec![Vec::new(); self.network.nodes().len()];
         let mut fastest = vec![u64::MAX; front.len()];
+        let mut taken = 0u32;
         while let Some(Reverse((_, delay, node, index))) = heap.pop() {
+            taken = taken.wrapping_add(1);
+            if taken % LOOK == 0 && self.stop.is_set() {
+                return None;
+            }
             if delay >= fastest[node] {
                 continue;
             }

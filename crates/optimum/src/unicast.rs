@@ -35,6 +35,9 @@ pub(crate) fn fill(network: &Network, pool: &mut Pool, owner: u32, corridor: &Co
     let mut room: Vec<f64> = (0..network.links().len()).map(|link| network.rate(link)).collect();
     let is_first = pool.carrying().next().is_none();
     for _ in 0..FIRST {
+        if corridor.is_stopped() {
+            return;
+        }
         let Some(path) = corridor.fastest(|link| room[link as usize] > 0.0) else { return };
         let rate = path.iter().map(|&link| room[link as usize]).fold(f64::INFINITY, f64::min);
         for &link in &path {

@@ -77,6 +77,10 @@ impl Contexts {
         held.used = now;
         Some(held.context)
     }
+    /// The inner headers of a flow.
+    pub fn inner(&self, flow: Flow) -> Option<Inner> {
+        Some(self.held.get(&flow)?.context.inner)
+    }
     /// Whether a packet of the flow to this neighbour must carry the context.
     pub fn must_attach(&self, flow: Flow, port: usize) -> bool {
         self.held.get(&flow).is_none_or(|held| held.acknowledged >> port & 1 == 0)

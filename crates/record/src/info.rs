@@ -135,6 +135,9 @@ pub struct GroupInfo {
     /// How its flows share a path; `None` if they do not always have data to send.
     #[serde(default)]
     pub sharing: Option<Sharing>,
+    /// The most that any forwarding can deliver to each receiver by the deadline that the overlay keeps for it; `None` without one.
+    #[serde(default)]
+    pub deadline_capacity: Option<Rate>,
 }
 
 impl GroupInfo {

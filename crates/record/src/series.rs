@@ -3,7 +3,7 @@
 //! series is computed when it is asked for: most plots show only a few.
 
 mod grid;
-mod states;
+mod grown;
 #[cfg(test)]
 mod tests;
 mod waits;

@@ -201,6 +201,18 @@ weir.timePlot = (group, chart) => {
   const box = el("div", { class: "plot", role: "img", "data-drawn": "false" });
   let plot = null;
 
+  // The values as they are drawn. Stacked lines stand on those below them, which come after them; hidden ones take no room.
+  const tops = () => {
+    if (!chart.stacked) return lines.map((line) => line.values);
+    let below = times.map(() => 0);
+    return [...lines].reverse().map((line) => {
+      const own = times.map((_, i) => (line.off ? below[i] : below[i] + (Number.isFinite(line.values[i]) ? line.values[i] : 0)));
+      below = line.off ? below : own;
+      return own;
+    }).reverse();
+  };
+  const data = () => [times, ...tops()];
+
   // The description of a plot, in words.
   function words() {
     const [low, high] = group.shown();
@@ -218,6 +230,7 @@ weir.timePlot = (group, chart) => {
       line.off = button.getAttribute("aria-pressed") === "true";
       button.setAttribute("aria-pressed", String(!line.off));
       plot.setSeries(i + 1, { show: !line.off });
+      if (chart.stacked) plot.setData(data(), false);
       fill();
     });
     return button;
@@ -253,7 +266,10 @@ weir.timePlot = (group, chart) => {
   const label = `${chart.title.split(": ").pop().split(",")[0].toLowerCase()}, ${chart.unit}`;
   const drawing = () => {
     const [low, high] = group.shown();
-    const on = lines.filter((line) => !line.off);
+    const stack = tops();
+    const ground = times.map(() => 0);
+    // A stacked line is drawn as the band between it and the one below.
+    const on = lines.map((line, i) => (chart.stacked ? { ...line, values: stack[i], low: stack.slice(i + 1).find((_, j) => !lines[i + 1 + j].off) || ground, high: stack[i] } : line)).filter((line) => !line.off);
     const most = Math.max(bandTop(), ...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
     const least = Math.min(0, ...on.flatMap((line) => line.values.filter((value, i) => Number.isFinite(value) && inside(i))));
     const [bottom, top] = room(least, Number.isFinite(most) ? most : 1);
@@ -287,7 +303,7 @@ weir.timePlot = (group, chart) => {
       scales: { x: { time: false, range: (_, low, high) => [low === times[0] ? 0 : low, high] }, y: { range: (_, low, high) => room(low, high === null ? null : Math.max(high, bandTop())) } },
       axes: [axis({ label: "time, s", labelSize: 18, size: 30 }), axis({ label, labelSize: 18, size: wideEnough, values: (_, list) => list.map((value) => (value === null ? "" : weir.short(value))) })],
       series: [{}, ...lines.map((line) => ({
-        label: line.name, show: !line.off, stroke: () => colourOf(line), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1, dash: dashOf(line), points: { show: false }, spanGaps: Boolean(chart.joined),
+        label: line.name, show: !line.off, stroke: () => colourOf(line), width: line.thin ? 1 : 2, alpha: line.thin ? 0.75 : 1, dash: dashOf(line), points: { show: false }, spanGaps: Boolean(chart.joined), ...(chart.stacked ? { fill: () => colourOf(line) } : {}),
       }))],
       hooks: {
         init: tip.init,
@@ -303,7 +319,7 @@ weir.timePlot = (group, chart) => {
         }],
         setCursor: tip.setCursor,
       },
-    }, [times, ...lines.map((line) => line.values)], box));
+    }, data(), box));
     touch(plot, group.zoom);
     keys(plot, box);
     keep(plot, box, () => plot);
@@ -443,7 +459,7 @@ weir.gather = (sources) => {
   const charts = new Map();
   sources.forEach(({ series, shares, name, dashed, colour }, which) => {
     for (const chart of series.charts) {
-      if (!charts.has(chart.k)) charts.set(chart.k, { key: chart.k, title: chart.t, unit: chart.u, note: chart.note, times, shares: shares || [], joined: !same, lines: [], spreads: [] });
+      if (!charts.has(chart.k)) charts.set(chart.k, { key: chart.k, title: chart.t, unit: chart.u, note: chart.note, stacked: Boolean(chart.stack) && sources.length === 1, times, shares: shares || [], joined: !same, lines: [], spreads: [] });
       const all = charts.get(chart.k);
       const style = (line) => ({ name: name(line.n), plain: line.n, ink: line.i, dashed, ...(colour ? { colour: colour(line) } : {}) });
       for (const line of chart.lines) all.lines.push({ ...style(line), thin: line.thin, cap: line.cap, off: Boolean(line.off), values: onGrid(which, line.v), ...(line.low ? { low: onGrid(which, line.low), high: onGrid(which, line.high) } : {}) });

@@ -27,13 +27,15 @@ weir.plots = (host) => {
 
   // Plots of internal states are separate, two in a row if there is room.
   const inside = new Map();
-  const HEADINGS = { queue: "Inside the queues", stations: "Inside the stations" };
+  const HEADINGS = { overlay: "The overlay", queue: "Inside the queues", stations: "Inside the stations" };
   function place(chart) {
     const kind = chart.key.split("-")[0];
     if (!HEADINGS[kind]) return host;
     if (!inside.has(kind)) {
-      inside.set(kind, el("div", { class: "inside" }));
+      // The plots of an overlay have the width of the page.
+      inside.set(kind, el("div", { class: kind === "overlay" ? "overlay" : "inside" }));
       host.append(el("h2", null, HEADINGS[kind]), inside.get(kind));
+      if (kind === "overlay" && runs.length === 1) weir.topology(inside.get(kind), group, runs[0]);
     }
     return inside.get(kind);
   }

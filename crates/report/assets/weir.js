@@ -15,6 +15,11 @@ const weir = (() => {
     for (const { n, charts } of [data, data.flows].filter(Boolean)) {
       for (const { v } of charts.flatMap((chart) => chart.lines)) fill(v, n);
     }
+    const { overlay } = data;
+    if (overlay) {
+      const own = [...overlay.nodes.flatMap((node) => [node.real, node.zombies, ...node.bins.flatMap((bin) => [bin.real, bin.zombies, bin.told])]), ...overlay.links.flatMap((link) => [link.cap, link.load]), ...overlay.flows.flatMap((flow) => flow.links.map((link) => link.load))];
+      own.forEach((values) => fill(values, overlay.n));
+    }
     runs.set(name, data);
   }
   // Puts back the values of a line that were left out since they are equal to those before them.

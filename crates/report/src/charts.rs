@@ -7,6 +7,8 @@ mod tests;
 
 pub use drawn::{Chart, Event, FlowSeries, Ink, Line, RunSeries, Spread};
 pub(crate) use names::titled;
+
+use crate::overlay;
 use weir_base::{CODEPOINTS, Ecn, Span};
 use weir_record::metrics::connection::{CAPACITY_ESTIMATE, CODED_ARQ, FEC, PURE_ARQ};
 use weir_record::metrics::limited;
@@ -63,6 +65,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         source.fates(),
         source.retransmissions(),
         source.backlog(),
+        overlay::overhead(&set),
     ];
     let charts = [source.goodput(), source.delay()].into_iter().chain(own).chain(rest);
     // Empty plots are left out.
@@ -73,6 +76,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         charts: charts.chain(source.states()).filter(drawn).collect(),
         shares: SHARES.to_vec(),
         flows: flows(view, info, records, many),
+        overlay: None,
         events: vec![],
     }
 }
@@ -397,6 +401,8 @@ impl Source<'_> {
                         Ink::Group(flow.map_or(0, |flow| flow.group as usize)),
                     )
                 }
+                // Bins, neighbours and flows of an overlay's node are in its own picture.
+                Subject::StationState(_) if overlay::is_part(name) => continue,
                 Subject::StationState(station) => (
                     "stations",
                     self.info.stations.get(station as usize).map(|station| station.name.clone()),

@@ -11,7 +11,7 @@ use crate::lab::{Lab, PIECE, Run, agreement};
 use crate::pages::{Pages, both_file, run_file};
 use crate::tables::ENGINES;
 use crate::warnings::run_with_warnings;
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, scatter, script};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, overlay, scatter, script};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -154,7 +154,9 @@ impl Growing {
 
 /// The series of a run and the changes within it; `runs` is the number of the lab's runs.
 fn series_of(run: &FinishedRun, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
-    RunSeries { events: events::events(&run.file.run), ..charts::charts(&run.info, view, records, runs) }
+    let events = events::events(&run.file.run);
+    let overlay = overlay::overlay(run, view, records);
+    RunSeries { events, overlay, ..charts::charts(&run.info, view, records, runs) }
 }
 
 /// Writes the files that all pages share.

@@ -20,6 +20,7 @@ pub mod lab;
 mod limited;
 mod network;
 pub mod number;
+pub mod overlay;
 mod pages;
 pub mod plot;
 mod repeats;
@@ -75,7 +76,7 @@ pub struct WriteError {
 }
 
 /// The files in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 16] = [
+const ASSETS: [(&str, &str); 17] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
@@ -88,6 +89,7 @@ const ASSETS: [(&str, &str); 16] = [
     ("save.js", include_str!("../assets/save.js")),
     ("plot.js", include_str!("../assets/plot.js")),
     ("flows.js", include_str!("../assets/flows.js")),
+    ("topology.js", include_str!("../assets/topology.js")),
     ("run.js", include_str!("../assets/run.js")),
     ("piece.js", include_str!("../assets/piece.js")),
     ("uplot.js", include_str!("../assets/uplot.js")),

@@ -220,7 +220,9 @@ impl<'a> Pages<'a> {
         body += "<section><h2>Numbers</h2>\n";
         body += &self.groups_table(run);
         body += &self.shares_table(run);
-        body += &crate::waits::table(run, |group| Cell::html(swatch(self.colour(group), group)));
+        let named = |group: &str| Cell::html(swatch(self.colour(group), group));
+        body += &crate::waits::table(run, named);
+        body += &crate::overlay::tables(run, named);
         body += &links_table(run);
         body += &crate::windows::tables(run, |name| swatch(self.colour(name), name));
         body += &stations_table(run);
@@ -318,7 +320,7 @@ impl<'a> Pages<'a> {
             sentence: "Which run?".into(),
             body: "<p id=\"run\" class=\"quiet\">The index lists all runs; this page shows the one that its address names.</p>\n"
                 .into(),
-            scripts: ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js", "piece.js"]
+            scripts: ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "topology.js", "run.js", "piece.js"]
                 .map(|file| format!("report/assets/{file}"))
                 .into(),
         }
@@ -417,7 +419,7 @@ fn comparison_scripts() -> Vec<String> {
 }
 
 fn run_scripts(runs: &[&Run]) -> Vec<String> {
-    let own = ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "run.js"];
+    let own = ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "topology.js", "run.js"];
     let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
     scripts.extend(runs.iter().map(|run| run_file(run, "js")));
     scripts

@@ -336,6 +336,10 @@ pub(crate) fn series(run: &Run, series: &RunSeries, colours: &HashMap<String, us
         flows.charts.iter().for_each(|chart| push_chart(chart, run, colours, &mut script));
         push(&mut script, b"]}");
     }
+    if let Some(overlay) = &series.overlay {
+        push(&mut script, b",\"overlay\":");
+        crate::overlay::push(overlay, &mut script);
+    }
     push(&mut script, b"});\n");
     script
 }
@@ -392,6 +396,9 @@ fn push_chart(chart: &Chart, run: &Run, colours: &HashMap<String, usize>, script
     if let Some(note) = &chart.note {
         push(script, b",\"note\":");
         push_json(note, script);
+    }
+    if chart.stacked {
+        push(script, b",\"stack\":1");
     }
     push(script, b",\"lines\":[");
     for line in &chart.lines {

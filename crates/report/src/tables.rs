@@ -108,7 +108,11 @@ pub(crate) fn stations_table(run: &Run) -> String {
             let value = if whole { count(*value as u64) } else { number(*value) };
             format!("{} {value}", name.replace('_', " "))
         };
-        let own = station.state.iter().filter(|(name, _)| !OF_EVERY_STATION.contains(&name.as_str()));
+        // Bins, neighbours and flows of an overlay's node are too many for a cell.
+        let own = station
+            .state
+            .iter()
+            .filter(|(name, _)| !OF_EVERY_STATION.contains(&name.as_str()) && !crate::overlay::is_part(name));
         let own: Vec<String> = own.map(said).collect();
         let counter = |name| Cell::count(station.state.get(name).map(|count| *count as u64));
         let [seen, discarded, made, held] = OF_EVERY_STATION.map(counter);

@@ -9,6 +9,7 @@ mod cat;
 mod connected;
 mod entry;
 mod hop;
+mod paths;
 mod state;
 
 use crate::{Parameters, StationContext};
@@ -16,6 +17,7 @@ use carried::{Carried, Out};
 use cat::Carrier;
 use entry::Entry;
 use hop::Hop;
+use paths::Paths;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -59,7 +61,8 @@ pub struct Config {
     pub hop_bias: Bytes,
     /// Whether times in queues count in the delays of routes.
     pub queue_delays: bool,
-    /// Whether nodes record each class, bin and neighbour, besides sums. A run's page then has a plot for each.
+    /// Whether nodes record each class, bin and neighbour, and the links that each flow's packets leave over, besides sums. A run's page
+    /// then shows bins and paths.
     pub details: bool,
 }
 
@@ -203,6 +206,8 @@ pub(crate) struct OverlayNode<P> {
     expired: u64,
     /// Whether each class, bin and neighbour is recorded.
     details: bool,
+    /// The links that flows leave over; empty without `details`.
+    paths: Paths,
     /// The front of a packet's payload, kept for its space.
     head: Vec<u8>,
 }
@@ -230,6 +235,7 @@ impl<P: Wire> OverlayNode<P> {
             now: Time::ZERO,
             expired: 0,
             details: config.details,
+            paths: Paths::default(),
             head: Vec::new(),
         };
         if let (Some(node), Some(seat)) = (&mut node, seat) {
@@ -278,10 +284,12 @@ impl<P: Wire> OverlayNode<P> {
             node.spares().push(Carried::new(spare, 0));
         }
         let before = node.held() as u64 + taken;
-        let mut out = Out::new(net, &self.neighbours, &self.leaving, &mut self.hops);
+        let paths = self.details.then_some(&mut self.paths);
+        let mut out = Out::new(net, &self.neighbours, &self.leaving, &mut self.hops, paths);
         act(node, now, &mut out);
         let Out { gone, expired, .. } = out;
         self.expired += expired;
+        self.paths.name(|flow| node.inner(flow).map(|inner| inner.source_port));
         // What a node holds or has let go beyond what it had are copies for receivers that have parted.
         let after = node.held() as u64 + gone;
         debug_assert!(after >= before, "a packet has gone without a word");

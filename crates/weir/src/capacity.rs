@@ -11,10 +11,8 @@ use crate::figure::Format;
 use crate::{print, print_json, say};
 use args::{Deadlines, Routing};
 use input::Input;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::Span;
-use weir_optimum::{Answer, Mode, Problem, Refusal, Verified, verify};
+use weir_optimum::{Answer, Mode, Problem, Refusal, Stop, Verified, verify};
 use weir_report::plot::Figure;
 
 /// An answer and what its check found.
@@ -86,12 +84,12 @@ fn find(args: &CapacityArgs, deadlines: &Deadlines, input: &Input) -> Result<Fou
         Some(Routing::Exact) => Mode::Trees,
         Some(Routing::Bounds) => Mode::TreeBounds,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let signalled = Arc::clone(&stop);
-    ctrlc::set_handler(move || signalled.store(true, Ordering::Relaxed))
+    let stop = Stop::default();
+    let signalled = stop.clone();
+    ctrlc::set_handler(move || signalled.set())
         .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
-    let problem = Problem::new(&input.network, &input.sessions, mode)?;
-    let mut watch = |_| !stop.load(Ordering::Relaxed);
+    let problem = Problem::new(&input.network, &input.sessions, mode)?.stopped_by(&stop);
+    let mut watch = |_| true;
     let (answers, until) = match deadlines {
         Deadlines::Single(list) => (problem.sweep(list, &mut watch), None),
         Deadlines::Range(first, last) => (problem.staircase(*first, *last, &mut watch), Some(*last)),
@@ -104,7 +102,7 @@ fn find(args: &CapacityArgs, deadlines: &Deadlines, input: &Input) -> Result<Fou
         )),
     };
     let checked = answers.into_iter().map(check).collect::<Result<_, _>>()?;
-    Ok(Found { mode, checked, until, interrupted: stop.load(Ordering::Relaxed) })
+    Ok(Found { mode, checked, until, interrupted: stop.is_set() })
 }
 
 /// The staircase: what the answers carry, over the deadline.

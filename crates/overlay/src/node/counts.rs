@@ -2,7 +2,8 @@
 
 use super::Node;
 use crate::cat::Cat;
-use crate::packet::{Body, Key};
+use crate::context::Inner;
+use crate::packet::{Body, Flow, Key};
 use crate::queue::Class;
 
 /// Counters since the start.
@@ -64,6 +65,10 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// What was sent over a link.
     pub fn sent(&self, port: usize) -> Sent {
         self.ports.get(port).map_or_else(Sent::default, |port| port.sent)
+    }
+    /// The inner headers of a flow that has sent within the last minute.
+    pub fn inner(&self, flow: Flow) -> Option<Inner> {
+        self.contexts.inner(flow)
     }
     /// Bytes of each bin at this node, summed over its destinations, for the records.
     pub fn bins(&self) -> impl Iterator<Item = BinBytes> {

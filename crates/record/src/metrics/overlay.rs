@@ -61,11 +61,20 @@ impl Flows<'_> {
     }
 }
 
+impl Flows<'_> {
+    /// The most that any forwarding can deliver to each receiver of the group by its deadline, in Mbit/s.
+    fn deadline_capacity(&self) -> Option<f64> {
+        let group = self.view.info.groups.get(self.group()? as usize)?;
+        Some(group.deadline_capacity?.mbit_per_sec())
+    }
+}
+
 fn times(times: &Histogram) -> Value {
     Distribution::of_millis(times).into()
 }
 
 const OF: &[Level] = &[Level::Run, Level::Group, Level::Flow];
+const GROUP: &[Level] = &[Level::Group];
 const RUN: &[Level] = &[Level::Run];
 const SOURCE: &str = "GNAT report, section 4";
 
@@ -131,6 +140,31 @@ family! {
         source: "GNAT architecture, packet history",
         domain: Domain::NotNegative,
         reduction: Reduction::Special(|f| times(&f.hops())),
+    }
+
+    DEADLINE_CAPACITY {
+        name: "deadline_capacity_mbps",
+        title: "Capacity by the deadline",
+        unit: "Mbit/s",
+        of: GROUP,
+        definition: "The most that any forwarding, coded or not, can deliver to each receiver of the group by its deadline, with the network to itself as it is at the start: computed from the lab, not measured. It knows no queues, losses, headers or protocols. Only of groups that the overlay carries, with a deadline and one sender.",
+        source: "GNAT report, section 2.3; weir capacity",
+        domain: Domain::NotNegative,
+        reduction: Reduction::Special(|f| Value::from(f.deadline_capacity())),
+    }
+
+    DEADLINE_CAPACITY_SHARE {
+        name: "deadline_capacity_percent",
+        title: "Share of the capacity by the deadline",
+        unit: "%",
+        of: GROUP,
+        definition: "Goodput of the group, as a mean over its receivers, over deadline_capacity_mbps. That is a bound of IP bytes: headers alone keep the share below 97 %.",
+        source: "GNAT report, section 2.3",
+        domain: Domain::NotNegative,
+        reduction: Reduction::Special(|f| {
+            let each = || Some(f.goodput()? / f.members.len() as f64);
+            Value::from(f.deadline_capacity().filter(|most| *most > 0.0).and_then(|most| Some(100.0 * each()? / most)))
+        }),
     }
 
     OVERLAY_PACKETS {

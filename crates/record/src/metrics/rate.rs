@@ -69,7 +69,7 @@ impl<'a> Flows<'a> {
     }
 
     /// Goodput of all flows together over their active time, in Mbit/s.
-    fn goodput(&self) -> Option<f64> {
+    pub(super) fn goodput(&self) -> Option<f64> {
         let life = self.life().filter(|_| self.read())?;
         self.view.rate(self.members, self.level, self.sum(|s| s.read_bytes), life)
     }

@@ -479,3 +479,16 @@ fn every_metric_has_a_domain_that_its_unit_allows() {
 mod completion;
 mod merging;
 mod messages;
+
+#[test]
+fn a_group_is_held_against_what_could_be_delivered_by_its_deadline() {
+    let (mut info, records) = (run(), records());
+    info.groups[0].deadline_capacity = Some(Rate::from_mbit_per_sec(20));
+    let view = View::after(info.warmup, &info, &records);
+    let (own, other) = (view.of_group(0), view.of_group(1));
+    assert_near(&own, "deadline_capacity_mbps", 20.0);
+    // Two flows are two receivers.
+    let goodput = own.get("goodput_mbps").scalar().unwrap();
+    assert_near(&own, "deadline_capacity_percent", 100.0 * goodput / (2.0 * 20.0));
+    assert_eq!(other.get("deadline_capacity_percent"), Value::Undefined);
+}

@@ -6,7 +6,7 @@ use crate::metrics::rate::{GOODPUT, READ_RATE};
 use crate::metrics::tcp::{CWND, RETRANSMISSIONS, RTT};
 use crate::testing::busy_records;
 use crate::types::Recorder;
-use crate::{FlowInfo, GroupInfo, LinkInfo};
+use crate::{FlowInfo, GroupInfo, LinkInfo, StateSample};
 use weir_base::Time;
 use weir_fabric::FlowCounters;
 
@@ -130,4 +130,26 @@ fn goodput_over_time_is_what_arrived_and_not_what_was_read_in_a_burst() {
     let of = |metric: &Metric| set.get(metric, Subject::Group(0)).unwrap();
     assert!(of(&GOODPUT).iter().all(|rate| *rate == Some(0.072)), "{:?}", of(&GOODPUT));
     assert_eq!((of(&READ_RATE)[0], of(&READ_RATE)[4]), (Some(0.0), Some(0.36)));
+}
+
+#[test]
+fn a_counter_of_a_station_has_its_growth_in_each_point() {
+    let (info, mut records) = (info(), Records::default());
+    for period in 1..=4u64 {
+        let at = Time::ZERO + Span::from_millis(100 * period);
+        records.link(&LinkSample { at, ..LinkSample::default() });
+        for (station, value) in [(0, [10.0, 30.0, 30.0, 31.0]), (1, [1.0, 2.0, 3.0, 4.0])] {
+            let (of, value) = (Component::Station(station), value[period as usize - 1]);
+            records.state(&StateSample { at, of, name: "sent_bytes", value });
+            records.state(&StateSample { at, of, name: "other", value });
+        }
+    }
+    let view = View::after(info.warmup, &info, &records);
+    let growth = |points: usize| series(&view, &records, points).grown(|name| name == "sent_bytes");
+    let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Values>();
+    let fine = growth(ALL);
+    assert_eq!(fine.len(), 2);
+    assert_eq!(fine[0], (0, "sent_bytes", some(&[10.0, 20.0, 0.0, 1.0])));
+    assert_eq!(fine[1], (1, "sent_bytes", some(&[1.0; 4])));
+    assert_eq!(growth(2)[0].2, some(&[30.0, 1.0]));
 }

@@ -1,5 +1,6 @@
 //! The plots of a page as data, ready to be written: lines on one grid of times, and distributions.
 
+use crate::overlay::Overlay;
 use weir_record::Values;
 
 /// The series of one run, all on one grid of times.
@@ -15,6 +16,8 @@ pub struct RunSeries {
     pub shares: Vec<f64>,
     /// The plots of single flows, on a grid of their own.
     pub flows: Option<FlowSeries>,
+    /// The overlay, if the run has one.
+    pub overlay: Option<Overlay>,
     /// Changes within the run, sorted by time.
     pub events: Vec<Event>,
 }
@@ -50,6 +53,8 @@ pub struct Chart {
     pub unit: String,
     /// A note for the reader: how values were averaged.
     pub note: Option<String>,
+    /// Whether its lines are drawn on top of each other, the first on top.
+    pub stacked: bool,
     /// Its lines; empty if the plot is only a distribution.
     pub lines: Vec<Line>,
     /// The distributions after the warm-up.

@@ -97,7 +97,7 @@ pub enum Wanted {
 }
 
 /// The headings of usual columns that a user may name; those of several words with hyphens.
-const HEADINGS: [&str; 14] = [
+const HEADINGS: [&str; 18] = [
     "used",
     "delay",
     "p99",
@@ -112,6 +112,10 @@ const HEADINGS: [&str; 14] = [
     "answer p99",
     "echo p50",
     "ensembles",
+    "headers",
+    "messages",
+    "resent",
+    "acknowledgements",
 ];
 
 impl Columns {
@@ -254,6 +258,10 @@ fn usual(summary: &Summary) -> Vec<Column> {
         ]);
     }
     columns.push(Column::new("", "retrans", "%", 3, |run| run.metrics.number(&tcp::RETRANSMISSION_PERCENT)));
+    // Only runs with an overlay have its parts.
+    for (_, part, metric) in crate::overlay::PARTS {
+        columns.push(Column::new("", part, "%", 2, move |run| run.metrics.number(&metric)));
+    }
     columns
 }
 

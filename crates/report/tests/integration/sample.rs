@@ -290,6 +290,7 @@ pub(crate) fn series(run: &Run) -> RunSeries {
                 ),
             ],
         }),
+        overlay: None,
         events: vec![Event { at_s: 12.0, what: "link forward: 5 Mbit/s".into() }],
         charts: vec![
             chart(

@@ -12,28 +12,19 @@ use weir_sliq::wire::{Ack, Data, Flags, Frame, Header, Kind, Marks, Part, Repair
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-/// The UDP payload and these fields of each packet of a protocol in a capture, as tshark shows them with a script of `docs`. `None`, with a
+/// The UDP payload and these fields of each packet of a protocol in a capture, as tshark shows them with scripts of `docs`. `None`, with a
 /// message, if no tshark that runs scripts is installed.
 pub(crate) fn tshark(
-    script: &str,
+    scripts: &[&str],
     protocol: &str,
     capture: &Path,
     fields: &[&str],
 ) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
-    let script = format!("lua_script:{DOCS}/{script}");
     let mut tshark = Command::new("tshark");
-    tshark.args([
-        "-X",
-        &script,
-        "-r",
-        capture.to_str().unwrap(),
-        "-Y",
-        protocol,
-        "-T",
-        "fields",
-        "-e",
-        "udp.payload",
-    ]);
+    for script in scripts {
+        tshark.args(["-X", &format!("lua_script:{DOCS}/{script}")]);
+    }
+    tshark.args(["-r", capture.to_str().unwrap(), "-Y", protocol, "-T", "fields", "-e", "udp.payload"]);
     for field in fields {
         tshark.args(["-e", &format!("{protocol}.{field}")]);
     }
@@ -59,7 +50,7 @@ pub(crate) fn tshark(
 
 /// The same of SLIQ's packets.
 fn dissected(capture: &Path, fields: &[&str]) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
-    tshark("sliq.lua", "sliq", capture, fields)
+    tshark(&["sliq.lua"], "sliq", capture, fields)
 }
 
 const FIELDS: &[&str] = &[

@@ -10,6 +10,7 @@ use weir_overlay::packet::Flow;
 use weir_plan::Lab;
 use weir_record::Records;
 use weir_sim::Simulator;
+use weir_sliq::wire::{Data, Frame};
 
 const FIELDS: [&str; 8] =
     ["sequence", "hops", "flow.number", "visited", "message", "stamp", "epoch", "depth"];
@@ -92,19 +93,52 @@ workload = { kind = "udp", rate = "200 kbit/s", packet = "200 B" }
 overlay = { deadline = "100 ms" }
 "#;
 
-#[test]
-fn every_packet_and_message_of_the_overlay_is_shown_as_it_was_written() {
+/// What tshark shows of the overlay with these scripts, when the lab is run with this setting. `None` without tshark.
+fn shown(scripts: &[&str], settings: &[String]) -> Option<Vec<(Vec<u8>, Vec<String>)>> {
     let folder = tempfile::tempdir().unwrap();
-    let lab = Lab::from_str(LAB, "lab.toml", folder.path(), &[]).unwrap();
+    let lab = Lab::from_str(LAB, "lab.toml", folder.path(), settings).unwrap();
     let run = &lab.runs()[0];
     let capture = Capture::of_link(run, "ab", folder.path()).unwrap();
     let cancel = AtomicBool::new(false);
     let watch = Watch { cancel: &cancel, progress: &|_| {}, capture: Some(capture.clone()), folder: None };
     Simulator.run(run, &mut Records::default(), &watch).unwrap();
     capture.finish().unwrap();
-    let Some(shown) = tshark("overlay.lua", "overlay", &folder.path().join("ab.pcap"), &FIELDS) else {
-        return;
-    };
+    tshark(scripts, "overlay", &folder.path().join("ab.pcap"), &FIELDS)
+}
+
+#[test]
+fn what_sliq_carries_between_nodes_is_shown_plain_and_sealed_by_length() {
+    for seal in ["none", "noise"] {
+        let setting = format!("overlay.cat={{ kind = 'sliq', seal = '{seal}' }}");
+        let Some(shown) = shown(&["sliq.lua", "overlay.lua"], &[setting]) else { return };
+        let mut contexts = vec![];
+        let (mut packets, mut messages) = (0, 0);
+        for (bytes, fields) in &shown {
+            let (_, mut rest) = weir_sliq::wire::Header::read(bytes).unwrap();
+            let data = loop {
+                match Frame::read(rest).unwrap() {
+                    (Frame::Data(data), after) => break (data, after),
+                    (_, after) => rest = after,
+                }
+            };
+            let (Data { stream, length, .. }, payload) = data;
+            let payload = &payload[..length.into()];
+            let expected = if stream == 1 || stream == 3 {
+                packets += 1;
+                of_packet(&payload[16..], &mut contexts)
+            } else {
+                messages += 1;
+                of_messages(payload)
+            };
+            assert_eq!(fields[..], expected, "{seal}: {bytes:02x?}");
+        }
+        assert!(packets > 100 && messages > 30, "{seal}: {packets} packets, {messages} messages");
+    }
+}
+
+#[test]
+fn every_packet_and_message_of_the_overlay_is_shown_as_it_was_written() {
+    let Some(shown) = shown(&["overlay.lua"], &[]) else { return };
     let mut contexts = vec![];
     let (mut packets, mut messages) = (0, 0);
     for (bytes, fields) in &shown {

@@ -2,7 +2,8 @@
 //! header before its payload, and back at the node where it leaves.
 
 use super::hop::{Hop, Notes};
-use super::{Leaving, Neighbour};
+use super::paths::Paths;
+use super::{HEADERS, Leaving, Neighbour};
 use std::fmt;
 use weir_base::{CODEPOINTS, Ecn, FlowId, Span, Time};
 use weir_fabric::{NO_FLOW, Net, Rewrite, Wire};
@@ -58,6 +59,8 @@ pub(super) struct Out<'a, 'b, P> {
     leaving: &'a [Leaving],
     /// The connections to neighbours, where links are not wires.
     hops: &'a mut [Hop],
+    /// Where each flow's packets leave, if that is recorded.
+    paths: Option<&'a mut Paths>,
     /// Packets that the node has let go.
     pub(super) gone: u64,
     /// Those of them that could no longer be in time.
@@ -70,8 +73,9 @@ impl<'a, 'b, P: Wire> Out<'a, 'b, P> {
         neighbours: &'a [Neighbour],
         leaving: &'a [Leaving],
         hops: &'a mut [Hop],
+        paths: Option<&'a mut Paths>,
     ) -> Out<'a, 'b, P> {
-        Out { net, neighbours, leaving, hops, gone: 0, expired: 0 }
+        Out { net, neighbours, leaving, hops, paths, gone: 0, expired: 0 }
     }
 
     /// Hands a packet to a connection, which keeps its bytes; the packet itself is not needed any more.
@@ -98,6 +102,10 @@ impl<'a, 'b, P: Wire> Out<'a, 'b, P> {
 impl<P: Wire> Output<Carried<P>> for Out<'_, '_, P> {
     fn send(&mut self, port: usize, header: &[u8], packet: Packet<Carried<P>>, _: Reason) {
         self.gone += 1;
+        if let Some(paths) = &mut self.paths {
+            let bytes = HEADERS.get() + header.len() as u64 + u64::from(packet.body.bytes);
+            paths.count(packet.flow, port, bytes);
+        }
         if !self.hops.is_empty() {
             return self.send_over(port, header, packet);
         }

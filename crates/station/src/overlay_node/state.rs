@@ -64,7 +64,7 @@ impl<P: Wire> OverlayNode<P> {
         }
     }
 
-    /// The queues by class and by bin, and each neighbour.
+    /// The queues by class and by bin, each neighbour, and where each flow leaves.
     fn report_parts(&self, report: &mut dyn FnMut(&str, f64)) {
         let Some(node) = &self.node else { return };
         for (class, name) in CLASSES {
@@ -96,6 +96,14 @@ impl<P: Wire> OverlayNode<P> {
                 ("acknowledgement_bytes", hop.acknowledgements as f64),
             ] {
                 report(&format!("neighbour_{}_{part}", neighbour.id.number()), value);
+            }
+        }
+        for ((source_port, port), bytes) in self.paths.sums() {
+            if let Some(neighbour) = self.neighbours.get(port) {
+                report(
+                    &format!("port_{source_port}_neighbour_{}_bytes", neighbour.id.number()),
+                    bytes as f64,
+                );
             }
         }
     }

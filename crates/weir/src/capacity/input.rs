@@ -1,13 +1,13 @@
-//! The network and the sessions that are asked about: from CSV, or from a lab. What joins a lab's network as sessions is told apart
-//! from the network in [`sessions_of`], so that other kinds of sessions than traffic groups can join there.
+//! The network and the sessions that are asked about: from CSV, or from a lab.
 
 use super::CapacityArgs;
 use crate::failure::Failure;
 use crate::say;
 use std::path::Path;
 
-use weir_optimum::{Link, Network, Node, Session, read_csv};
-use weir_plan::{Lab, Network as Fabric, Run, suggest};
+use weir_engine::capacity;
+use weir_optimum::{Network, Session, read_csv};
+use weir_plan::{Lab, Network as Fabric, suggest};
 
 /// Largest CSV file: a hundred thousand links with names of 64 characters.
 const LARGEST_FILE: u64 = 32 << 20;
@@ -85,8 +85,9 @@ fn lab(args: &CapacityArgs) -> Result<(Network, Vec<Session>), Failure> {
         say(&format!("note: the lab varies; this is about its first run, {}", run.id));
     }
     warn(&run.network);
-    let network = network_of(&run.network)?;
-    Ok((network, sessions_of(run)))
+    let network = capacity::network_of(&run.network)
+        .map_err(|error| Failure::bad_input(error.to_string(), "ask for a smaller lab"))?;
+    Ok((network, capacity::sessions_of(run)))
 }
 
 /// Says what of the links the answer leaves out.
@@ -104,51 +105,6 @@ fn warn(network: &Fabric) {
             "note: these links change during the run; the rate and the delay at its start count: {names}"
         ));
     }
-}
-
-/// A run's network. A host of a graph forwards nothing, but groups have hosts of their own that stand there: so it becomes two nodes, one
-/// that passes packets to these hosts and one that takes packets from them.
-fn network_of(network: &Fabric) -> Result<Network, Failure> {
-    let mut nodes: Vec<Node> =
-        network.nodes.iter().map(|node| Node { name: node.name.clone(), forwards: !node.host }).collect();
-    let mut outward = vec![None; nodes.len()];
-    for (index, node) in network.nodes.iter().enumerate().filter(|(_, node)| node.edge) {
-        outward[index] = Some(nodes.len());
-        nodes.push(Node { name: node.name.clone(), forwards: true });
-    }
-    let is_host = |node: usize| network.nodes[node].host;
-    let link = |link: &weir_plan::Link| {
-        // Its own links leave from the second node, and what a group's host sends arrives there.
-        let from = if is_host(link.to) { link.from } else { outward[link.from].unwrap_or(link.from) };
-        let to = if is_host(link.from) { outward[link.to].unwrap_or(link.to) } else { link.to };
-        Link { from, to, rate: link.rate, delay: link.delay }
-    };
-    let links = network.links.iter().map(link).collect();
-    Network::new(nodes, links).map_err(|error| Failure::bad_input(error.to_string(), "ask for a smaller lab"))
-}
-
-/// The sessions of a run: a group's receivers all receive what one of its hosts sends. A group with several sending hosts is several
-/// sessions.
-fn sessions_of(run: &Run) -> Vec<Session> {
-    let mut sessions: Vec<Session> = Vec::new();
-    for group in &run.groups {
-        let first = sessions.len();
-        for pair in &group.pairs {
-            let own = &mut sessions[first..];
-            match own.iter_mut().find(|session| session.source == pair.from) {
-                Some(session) if session.receivers.contains(&pair.to) => {}
-                Some(session) => session.receivers.push(pair.to),
-                None => {
-                    let name = match sessions.len() - first {
-                        0 => group.name.clone(),
-                        more => format!("{}-{}", group.name, more + 1),
-                    };
-                    sessions.push(Session::new(name, pair.from, vec![pair.to]));
-                }
-            }
-        }
-    }
-    sessions
 }
 
 /// Keeps the sessions that were asked for.

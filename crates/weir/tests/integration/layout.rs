@@ -149,6 +149,9 @@ fn every_page_fits_its_window_and_has_contrast_and_accessible_names() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let output = place.weir(&["compare", "out", "out", "--out", "page"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let overlay = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/questions/overlay.toml");
+    let output = place.weir(&["run", overlay, "--out", "overlay"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let out = place.path("out");
     let run = std::fs::read_dir(out.join("report/sim")).unwrap().flatten().map(|entry| entry.path());
     let run = run.filter(|path| path.extension().is_some_and(|ending| ending == "html")).min().unwrap();
@@ -156,6 +159,7 @@ fn every_page_fits_its_window_and_has_contrast_and_accessible_names() {
     let pages = [
         (out.join("index.html"), ""),
         (run, ""),
+        (place.path("overlay/report/sim/r1.html"), ""),
         (compare.clone(), ""),
         (compare.clone(), "#delay&view=overlay"),
         (compare.clone(), "#goodput&view=bars"),

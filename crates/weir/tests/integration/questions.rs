@@ -36,6 +36,11 @@ enum Answer {
     Compare(&'static str, &'static str, Of, &'static str),
     /// The page of the first run has this text.
     Run(&'static str),
+    /// The page of the first run has all these texts after this script has chosen something on it.
+    Chosen(&'static str, &'static [&'static str]),
+    /// A number on the page of the first run, which this script reads, is between these bounds. If a metric of the run is named, the
+    /// summary's value of it is the same.
+    Read(&'static str, Option<&'static str>, [f64; 2]),
     /// The page of the first run does not have this text.
     NotOnRun(&'static str),
 }
@@ -43,7 +48,17 @@ enum Answer {
 const DOWN: Of = Of::Link("down");
 const UP: Of = Of::Link("up");
 
-use Answer::{Compare, Headline, Index, More, NotOnRun, Number, Run, Says, Terminal};
+use Answer::{Chosen, Compare, Headline, Index, More, NotOnRun, Number, Read, Run, Says, Terminal};
+
+/// Chooses a flow, a node or a time in the picture of an overlay.
+const CHOOSE: &str = "const choose = (label, text) => { const list = document.querySelector(`select[aria-label=\"${label}\"]`); \
+    list.value = [...list.options].find((option) => option.text === text).value; list.dispatchEvent(new Event('change')); }; \
+    const at = (seconds) => { const slider = document.querySelector('input[type=range]'); \
+    slider.value = Math.round(seconds * 10) - 1; slider.dispatchEvent(new Event('input')); }; \
+    const row = (caption, name, column) => { const tables = [...document.querySelectorAll('table')]; \
+    const table = tables.find((table) => table.caption && table.caption.textContent.startsWith(caption)); \
+    const line = [...table.rows].find((line) => line.cells[0].textContent === name); \
+    return +line.cells[column].textContent.replace(/[^0-9.]/g, ''); };";
 
 /// The questions: a lab, what is asked, and the answer.
 const QUESTIONS: &[(&str, &str, Answer)] = &[
@@ -138,37 +153,57 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     ("streams", "do the streams come through?", Headline(&["Frames of video on time: ", "with FQ-CoDel"])),
     ("streams", "why do some frames fail?", Index("FQ-CoDel at link down gives each of")),
     ("streams", "is that in the terminal?", Says(&["on time"])),
-    // Each of the 25 flows has 2.4 Mbit/s; a camera offers 2.57 with its headers, and UDP takes what CUBIC leaves.
-    ("cameras-coordinated", "and over UDP?", Number("UDP", Of::Group("cameras"), "on-time", [85.0, 100.0])),
-    // The aggregation points report some two thirds of what a camera offers: its queue delays all by a second.
+    // Over b 10 ms, over c 80 ms: a packet that must arrive within 40 ms goes over b alone. One link of 4 Mbit/s cannot carry the rest.
     (
-        "cameras-coordinated",
-        "do the frames come in time over SLIQ as it is?",
-        Number("SLIQ", Of::Group("cameras"), "on-time", [0.0, 20.0]),
-    ),
-    (
-        "cameras-coordinated",
-        "and from a source that drops frames?",
-        Number("SLIQ, drops frames", Of::Group("cameras"), "on-time", [50.0, 80.0]),
-    ),
-    (
-        "cameras-coordinated",
-        "and from one that makes them smaller?",
-        Number("SLIQ, shrinks frames", Of::Group("cameras"), "on-time", [95.0, 100.0]),
-    ),
-    (
-        "cameras-coordinated",
-        "is the source told?",
-        Index(
-            "A flow of cameras offers 2.6 Mbit/s, but the rate that its aggregation point reports to it is",
+        "overlay",
+        "which path does a flow take?",
+        Chosen(
+            "choose('Packets of', 'urgent');",
+            &["After the warm-up, on average: a > b > d (", "Links at ", "packets of urgent", "a > b"],
         ),
     ),
     (
-        "cameras-coordinated",
-        "is it on the front page?",
-        Headline(&["Frames of cameras on time: ", "0 % with SLIQ", "with SLIQ, shrinks frames"]),
+        "overlay",
+        "does a flow without a deadline take both?",
+        Chosen("choose('Packets of', 'bulk');", &["a > c > d (", "a > b > d ("]),
     ),
-    ("cameras-coordinated", "is that in the terminal?", Says(&["on time"])),
+    // It offers 0.5 Mbit/s of payload; headers are 4 %.
+    (
+        "overlay",
+        "what does a link carry of it?",
+        Read("choose('Packets of', 'urgent'); found = row('Links at ', 'a > b', 1)", None, [0.4, 0.65]),
+    ),
+    // 42 bytes of headers and 1,024 of payload are 3.9 %; a context now and then is more.
+    (
+        "overlay",
+        "what is the overhead?",
+        Read(
+            "found = row('Overhead of the overlay', 'headers', 1)",
+            Some("overlay_overhead_percent"),
+            [3.5, 4.5],
+        ),
+    ),
+    (
+        "overlay",
+        "and of what nodes tell each other?",
+        Read(
+            "found = row('Overhead of the overlay', 'messages', 1)",
+            Some("overlay_signalling_percent"),
+            [0.1, 4.0],
+        ),
+    ),
+    ("overlay", "is that in the terminal?", Says(&["headers", "messages"])),
+    // Nothing is sent in the first second. Then the flow of priority 1 gets some 7 Mbit/s at K / depth: 1e12 / 7e6 bits are 18 kB.
+    (
+        "overlay",
+        "how deep is a bin before there is traffic?",
+        Read("at(0.9); choose('Bins of', 'a'); found = row('Bins of a at 0.9 s', 'd', 1)", None, [0.0, 0.0]),
+    ),
+    (
+        "overlay",
+        "how deep are the bins of a node at 8 s?",
+        Read("at(8); choose('Bins of', 'a'); found = row('Bins of a at 8 s', 'd', 3)", None, [12e3, 26e3]),
+    ),
 ];
 
 fn weir(args: &[&str], folder: &Path) -> String {
@@ -313,12 +348,16 @@ fn same(shown: f64, known: f64) -> bool {
 
 fn check(asked: &Asked, browser: &Path, answer: &Answer) -> Result<(), String> {
     let text = asked.index["text"].as_str().unwrap().replace('\u{a0}', " ");
-    let first_run = || {
+    let on_first_run = |script: &str| {
         let id = asked.summary["runs"][0]["id"].as_str().unwrap();
         let page = asked.folder.join(format!("report/sim/{}.html", id.trim_start_matches("sim-")));
-        let found = read(browser, &page, "", WORDS);
+        read(browser, &page, "", script)
+    };
+    let text_after = |script: &str| {
+        let found = on_first_run(&format!("{script}{WORDS}"));
         found["text"].as_str().unwrap().replace('\u{a0}', " ")
     };
+    let first_run = || text_after("");
     let holds = |holds: bool, why: String| if holds { Ok(()) } else { Err(why) };
     match answer {
         Number(cell, of, metric, [least, most]) => {
@@ -361,6 +400,19 @@ fn check(asked: &Asked, browser: &Path, answer: &Answer) -> Result<(), String> {
         Run(part) => {
             let text = first_run();
             holds(text.contains(part), text)
+        }
+        Chosen(script, parts) => {
+            let text = text_after(&format!("{CHOOSE}{script}"));
+            let missing: Vec<_> = parts.iter().filter(|part| !text.contains(**part)).collect();
+            holds(missing.is_empty(), format!("not {missing:?} in {text}"))
+        }
+        Read(script, metric, [least, most]) => {
+            let found = on_first_run(&format!("{CHOOSE} let found; {script};"));
+            let shown = found.as_f64().ok_or_else(|| format!("the page shows {found}"))?;
+            if let Some(known) = metric.map(|metric| asked.summary["runs"][0]["metrics"][metric].as_f64()) {
+                holds(known.is_some_and(|known| same(shown, known)), format!("{shown} is not {known:?}"))?;
+            }
+            holds((*least..=*most).contains(&shown), format!("{shown} is not from {least} to {most}"))
         }
         NotOnRun(part) => {
             let text = first_run();

@@ -1,0 +1,70 @@
+//! An overlay in a run's script, as `assets/topology.js` reads it.
+
+use super::Overlay;
+use crate::compact::{push_compact, push_line};
+use crate::script::push_json;
+use weir_record::Values;
+
+/// Appends the overlay as JSON.
+pub(crate) fn push(overlay: &Overlay, script: &mut Vec<u8>) {
+    script.extend(b"{\"p\":");
+    push_compact(Some(overlay.period_s), script);
+    script.extend(b",\"n\":");
+    push_json(&overlay.count, script);
+    script.extend(b",\"nodes\":[");
+    for node in &overlay.nodes {
+        script.extend(b"\n{\"n\":");
+        push_json(&node.name, script);
+        script.extend(b",\"x\":");
+        push_compact(Some(node.at.0), script);
+        script.extend(b",\"y\":");
+        push_compact(Some(node.at.1), script);
+        lines(b",\"real\":", &node.real, script);
+        lines(b",\"zombies\":", &node.zombies, script);
+        script.extend(b",\"bins\":[");
+        for bin in &node.bins {
+            script.extend(b"{\"to\":");
+            push_json(&bin.to, script);
+            for (key, values) in [&b",\"real\":"[..], b",\"zombies\":", b",\"told\":"].iter().zip(&bin.bytes)
+            {
+                lines(key, values, script);
+            }
+            script.extend(b"},");
+        }
+        script.extend(b"]},");
+    }
+    script.extend(b"],\"links\":[");
+    for link in &overlay.links {
+        script.extend(b"\n{\"e\":");
+        push_json(&[link.ends.0, link.ends.1], script);
+        lines(b",\"cap\":", &link.capacity, script);
+        lines(b",\"load\":", &link.load, script);
+        script.extend(b"},");
+    }
+    script.extend(b"],\"flows\":[");
+    for flow in &overlay.flows {
+        script.extend(b"\n{\"n\":");
+        push_json(&flow.name, script);
+        script.extend(b",\"from\":");
+        push_json(&flow.from, script);
+        script.extend(b",\"to\":");
+        push_json(&flow.to, script);
+        script.extend(b",\"links\":[");
+        for (link, values) in &flow.links {
+            script.extend(b"{\"l\":");
+            push_json(link, script);
+            lines(b",\"load\":", values, script);
+            script.extend(b"},");
+        }
+        script.extend(b"]},");
+    }
+    script.extend(b"]}");
+}
+
+/// Appends a key and the values of a series.
+fn lines(key: &[u8], values: &Values, script: &mut Vec<u8>) {
+    script.extend(key);
+    script.push(b'[');
+    push_line(values, script);
+    script.push(b']');
+}
