@@ -4,6 +4,7 @@
 
 mod grid;
 mod grown;
+mod states;
 #[cfg(test)]
 mod tests;
 mod waits;

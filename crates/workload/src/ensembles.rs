@@ -128,7 +128,8 @@ impl Parameters for Config {
         Box::new(ensembles)
     }
     fn faults(&self, _: Bytes) -> Vec<ParameterError> {
-        let mut faults: Vec<ParameterError> = checks::size("size", "a frame", self.size).into_iter().collect();
+        let mut faults: Vec<ParameterError> =
+            checks::size("size", "a frame", self.size).into_iter().collect();
         faults.extend(self.fps.and_then(|fps| checks::per_second("fps", "ensembles", fps, MOST)));
         if self.adapt == Some(Adapt::Shrink) {
             let message = "the frames of an ensemble keep their sizes";

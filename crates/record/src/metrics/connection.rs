@@ -105,7 +105,7 @@ family! {
         definition: "Deviation of the estimated capacity from the rate at which the slowest link on the data's route could send in the same sample period, as a share of that rate: the distribution over sample periods.",
         source: TOLD,
         states: ESTIMATE,
-        reduction: Reduction::StateValues(|f, states| {
+        reduction: Reduction::FlowStates(|f, states| {
             let errors = f.estimates(states).filter(|(_, carries)| *carries > 0.0);
             Value::from(Distribution::of(errors.map(|(estimate, carries)| (estimate - carries).abs() / carries)))
         }),
@@ -119,7 +119,7 @@ family! {
         definition: "Rate at which a flow is to send by the reports of its aggregation point, headers included: mean over flows and sample periods. Its rate before the first report counts too.",
         source: TOLD,
         states: &[REPORTED],
-        reduction: Reduction::Told(|f, _| Value::from(f.mean_of(REPORTED))),
+        reduction: Reduction::FlowStates(|f, _| Value::from(f.mean_of(REPORTED))),
     }
 
     FIRST_CONTROLLER {
@@ -131,7 +131,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &CONTROLLERS,
-        reduction: Reduction::StateValues(|f, states| Value::from(f.part(states))),
+        reduction: Reduction::FlowStates(|f, states| Value::from(f.part(states))),
     }
 
     SECOND_CONTROLLER {
@@ -143,7 +143,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &[CONTROLLERS[1], CONTROLLERS[0]],
-        reduction: Reduction::StateValues(|f, states| Value::from(f.part(states))),
+        reduction: Reduction::FlowStates(|f, states| Value::from(f.part(states))),
     }
 
     EFFICIENCY {
@@ -155,7 +155,7 @@ family! {
         source: "GNAT report (BBN 2021), section 3.3.3; the transport's own state, read once a sample period",
         domain: Domain::Percent,
         states: EFFICIENCY_OF,
-        reduction: Reduction::StateValues(|f, states| Value::from(f.efficiency(states))),
+        reduction: Reduction::FlowStates(|f, states| Value::from(f.efficiency(states))),
     }
 
     PLANNED_EFFICIENCY {
@@ -167,7 +167,7 @@ family! {
         source: TOLD,
         domain: Domain::Percent,
         states: &[PLANNED],
-        reduction: Reduction::StateValues(|f, _| Value::from(f.planned(PLANNED))),
+        reduction: Reduction::FlowStates(|f, _| Value::from(f.planned(PLANNED))),
     }
 
     SHORTFALL {
@@ -178,7 +178,7 @@ family! {
         definition: "Efficiency expected by the plans minus the efficiency of the error control, in percentage points; 0 if the latter is higher.",
         source: "GNAT report (BBN 2021), section 3.3.3",
         states: &[EFFICIENCY_OF[0], EFFICIENCY_OF[1], PLANNED],
-        reduction: Reduction::StateValues(|f, states| {
+        reduction: Reduction::FlowStates(|f, states| {
             Value::from(f.planned(PLANNED).zip(f.efficiency(states)).map(|(planned, got)| (planned - got).max(0.0)))
         }),
     }

@@ -173,7 +173,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(APPLICATION)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(APPLICATION)),
     }
 
     BY_RECEIVE_WINDOW {
@@ -185,7 +185,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(RECEIVE_WINDOW)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(RECEIVE_WINDOW)),
     }
 
     BY_SEND_BUFFER {
@@ -197,7 +197,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(SEND_BUFFER)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(SEND_BUFFER)),
     }
 
     BY_PATH {
@@ -209,7 +209,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(PATH)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(PATH)),
     }
 
     BY_PACING {
@@ -221,7 +221,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(PACING)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(PACING)),
     }
 
     BY_CONGESTION_WINDOW {
@@ -233,7 +233,7 @@ family! {
         source: SOURCE,
         domain: Domain::Percent,
         states: &STATES,
-        reduction: Reduction::StateValues(|f, _| f.limited(CONGESTION_WINDOW)),
+        reduction: Reduction::FlowStates(|f, _| f.limited(CONGESTION_WINDOW)),
     }
 }
 

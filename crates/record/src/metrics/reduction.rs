@@ -44,7 +44,7 @@ pub(crate) enum Reduction {
     /// From the messages of some flows' applications; left out if undefined, since most flows have none.
     Messages(fn(&Flows<'_>) -> Value),
     /// From the recorded state of some flows' transports; left out if undefined, since few transports record any.
-    StateValues(fn(&Flows<'_>, &[&str]) -> Value),
+    FlowStates(fn(&Flows<'_>, &[&str]) -> Value),
     /// From some flows; left out if undefined, since most runs do not have what it is about.
     Special(fn(&Flows<'_>) -> Value),
     /// From the state of all stations; left out if undefined, since most runs have no such stations.
@@ -153,7 +153,7 @@ pub(crate) struct Flows<'a> {
     /// Whether any of them has messages in the window.
     has_messages: bool,
     /// Whether the transport of any of them has recorded state that metrics use.
-    has_told: bool,
+    has_states: bool,
     /// Their goodput in each second, computed when a metric first needs it.
     pub(super) goodputs_by_second: OnceCell<Vec<Option<f64>>>,
 }
@@ -162,8 +162,8 @@ impl<'a> Flows<'a> {
     pub(crate) fn new(view: &'a View<'a>, members: &'a [usize], level: Level) -> Flows<'a> {
         let any = |has: fn(&FlowView) -> bool| members.iter().any(|&flow| has(&view.flows[flow]));
         let has_messages = any(|flow| flow.messages.is_some());
-        let has_told = any(|flow| !flow.states.is_empty());
-        Flows { view, members, level, has_messages, has_told, goodputs_by_second: OnceCell::new() }
+        let has_states = any(|flow| !flow.states.is_empty());
+        Flows { view, members, level, has_messages, has_states, goodputs_by_second: OnceCell::new() }
     }
 
     /// The sums of these flows in the window.
@@ -213,14 +213,14 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         Reduction::Took(_) | Reduction::Share(..) | Reduction::Messages(_) if !flows.has_messages => None,
         Reduction::Took(_) => defined(Distribution::of(flows.values(metric))),
         Reduction::Share(kind, fate) => defined(flows.share(kind, fate)),
-        Reduction::Estimates | Reduction::GrowthShare(_) | Reduction::StateValues(_) if !flows.has_told => {
+        Reduction::Estimates | Reduction::GrowthShare(_) | Reduction::FlowStates(_) if !flows.has_states => {
             None
         }
         Reduction::Estimates => {
             defined(Distribution::of(flows.estimates(metric.states).map(|(estimate, _)| estimate)))
         }
         Reduction::GrowthShare(place) => defined(flows.growth_share(metric.states, place)),
-        Reduction::StateValues(f) => defined(f(flows, metric.states)),
+        Reduction::FlowStates(f) => defined(f(flows, metric.states)),
         Reduction::Messages(f) | Reduction::Special(f) => defined(f(flows)),
         Reduction::Stations(f) => defined(f(flows.view, metric.states)),
         Reduction::Packets(_)
