@@ -7,12 +7,12 @@
 
 mod block;
 mod digest;
-mod ledger;
+mod file_blocks;
 mod message;
 mod name;
 
 pub use block::{BLOCK, BlockHeader, blocks, length_of};
 pub use digest::{Digest, DigestError, Digesting};
-pub use ledger::{Ledger, Outcome};
+pub use file_blocks::{FileBlocks, Outcome};
 pub use message::{MOST_DIGESTS, Message, MessageError};
 pub use name::{NameError, check_name, part_name};

@@ -188,7 +188,7 @@ pub trait Endpoint: Send {
         Bytes::ZERO
     }
     /// The rate of IP packets at which it sends, or is told to send, now; `None` if it does not tell one.
-    fn told_rate(&self, now: Time) -> Option<Rate> {
+    fn sending_rate(&self, now: Time) -> Option<Rate> {
         let _ = now;
         None
     }

@@ -71,7 +71,7 @@ impl Socket for EndSocket {
         Ok(self.end.unsent())
     }
 
-    fn told_rate(&mut self, now: Time) -> Option<Rate> {
-        self.end.told_rate(now)
+    fn sending_rate(&mut self, now: Time) -> Option<Rate> {
+        self.end.sending_rate(now)
     }
 }

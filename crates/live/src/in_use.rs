@@ -58,7 +58,7 @@ impl Socket for InUse<'_> {
     fn unsent(&mut self) -> Result<Bytes, Trouble> {
         each!(self, unsent())
     }
-    fn told_rate(&mut self, now: Time) -> Option<Rate> {
-        each!(self, told_rate(now))
+    fn sending_rate(&mut self, now: Time) -> Option<Rate> {
+        each!(self, sending_rate(now))
     }
 }

@@ -199,7 +199,7 @@ impl Socket for KernelInUse<'_> {
         Ok(Bytes::new(info.tcpi_notsent_bytes.into()))
     }
 
-    fn told_rate(&mut self, _: Time) -> Option<Rate> {
+    fn sending_rate(&mut self, _: Time) -> Option<Rate> {
         self.socket.layer.as_ref()?;
         // The sending end of datagrams receives answers alone, and nothing else reads them. Its layer takes the reports.
         self.read(&mut |_, _| {}).ok()?;

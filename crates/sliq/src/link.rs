@@ -386,8 +386,8 @@ impl Endpoint for Link {
     fn unsent(&self) -> Bytes {
         self.connection.unsent()
     }
-    fn told_rate(&self, now: Time) -> Option<Rate> {
-        self.connection.told_rate(now)
+    fn sending_rate(&self, now: Time) -> Option<Rate> {
+        self.connection.sending_rate(now)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         self.connection.state(report);

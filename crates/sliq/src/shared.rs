@@ -118,8 +118,8 @@ impl Endpoint for Handle {
     fn unsent(&self) -> Bytes {
         self.connection().unsent()
     }
-    fn told_rate(&self, now: Time) -> Option<Rate> {
-        self.connection().told_rate(now)
+    fn sending_rate(&self, now: Time) -> Option<Rate> {
+        self.connection().sending_rate(now)
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         let (own, first) = (Part::Stream(self.stream.into()), self.is_first());

@@ -111,8 +111,8 @@ impl Endpoint for End {
     fn unsent(&self) -> Bytes {
         each!(self, unsent())
     }
-    fn told_rate(&self, now: Time) -> Option<Rate> {
-        each!(self, told_rate(now))
+    fn sending_rate(&self, now: Time) -> Option<Rate> {
+        each!(self, sending_rate(now))
     }
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
         each!(self, state(report));

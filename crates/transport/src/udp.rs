@@ -142,12 +142,12 @@ impl Endpoint for Socket {
     }
 
     fn state(&self, report: &mut dyn FnMut(Part, &'static str, f64)) {
-        if let Some(rate) = self.told_rate(Time::ZERO) {
+        if let Some(rate) = self.sending_rate(Time::ZERO) {
             report(Part::Controller(0), "reported_rate_mbps", rate.mbit_per_sec());
         }
     }
 
-    fn told_rate(&self, _: Time) -> Option<Rate> {
+    fn sending_rate(&self, _: Time) -> Option<Rate> {
         self.layer.as_ref()?.flowshare()
     }
 }

@@ -41,7 +41,7 @@ impl Governor {
     }
 
     /// The socket has told this much.
-    pub(crate) fn told(&mut self, unsent: Bytes, rate: Option<Rate>, now: Time) {
+    pub(crate) fn update(&mut self, unsent: Bytes, rate: Option<Rate>, now: Time) {
         let carried = self.rate.map_or(u64::MAX, |rate| rate.bytes_in(now.since(self.at)).get());
         *self = Governor { unsent, rate, ahead: self.ahead.saturating_sub(carried), at: now, ..*self };
     }
@@ -88,11 +88,11 @@ mod tests {
         let mut governor = Governor::new(Span::from_millis(40), 12_500);
         assert_eq!(governor.fits(), 12_500, "nothing was told");
         // 1 Mbit/s are 5,000 bytes in 40 ms.
-        governor.told(Bytes::new(3000), Some(Rate::from_mbit_per_sec(1)), at(0));
+        governor.update(Bytes::new(3000), Some(Rate::from_mbit_per_sec(1)), at(0));
         assert_eq!((governor.fits(), governor.is_clear()), (2000, true));
-        governor.told(Bytes::new(5001), Some(Rate::from_mbit_per_sec(1)), at(40));
+        governor.update(Bytes::new(5001), Some(Rate::from_mbit_per_sec(1)), at(40));
         assert_eq!((governor.fits(), governor.is_clear()), (0, false));
-        governor.told(Bytes::new(5001), None, at(80));
+        governor.update(Bytes::new(5001), None, at(80));
         assert_eq!(governor.fits(), 12_500 - 5001, "without a rate the source's own counts");
     }
 
@@ -100,13 +100,13 @@ mod tests {
     fn a_source_ahead_of_its_rate_waits_although_the_socket_is_empty() {
         let mut governor = Governor::new(Span::from_millis(40), 12_500);
         let rate = Some(Rate::from_mbit_per_sec(1));
-        governor.told(Bytes::ZERO, rate, at(0));
+        governor.update(Bytes::ZERO, rate, at(0));
         governor.sent(Bytes::new(12_500));
-        governor.told(Bytes::ZERO, rate, at(40));
+        governor.update(Bytes::ZERO, rate, at(40));
         assert!(!governor.is_clear(), "7,500 bytes ahead");
-        governor.told(Bytes::ZERO, rate, at(80));
+        governor.update(Bytes::ZERO, rate, at(80));
         assert_eq!((governor.is_clear(), governor.fits()), (true, 2500));
-        governor.told(Bytes::ZERO, rate, at(1000));
+        governor.update(Bytes::ZERO, rate, at(1000));
         assert_eq!(governor.fits(), 5000);
     }
 }

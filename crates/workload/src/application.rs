@@ -379,7 +379,7 @@ impl Application {
             let end = self.flow(flow).active();
             let Some(mut socket) = sockets.at(flow, end) else { continue };
             if let Ok(unsent) = socket.unsent() {
-                self.workload.told(flow, unsent, socket.told_rate(now), now);
+                self.workload.on_backlog(flow, unsent, socket.sending_rate(now), now);
             }
         }
     }

@@ -264,8 +264,8 @@ impl Workload for Ensembles {
         self.governor.is_some()
     }
 
-    fn told(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
-        self.governors.get_mut(flow).into_iter().for_each(|governor| governor.told(unsent, rate, now));
+    fn on_backlog(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+        self.governors.get_mut(flow).into_iter().for_each(|governor| governor.update(unsent, rate, now));
     }
 
     fn released(&mut self) -> Option<usize> {

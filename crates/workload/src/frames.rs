@@ -382,8 +382,8 @@ impl Workload for Frames {
         self.governor.is_some()
     }
 
-    fn told(&mut self, _: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
-        self.governor.iter_mut().for_each(|governor| governor.told(unsent, rate, now));
+    fn on_backlog(&mut self, _: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+        self.governor.iter_mut().for_each(|governor| governor.update(unsent, rate, now));
     }
 }
 

@@ -61,14 +61,14 @@ pub trait Workload: Send {
         None
     }
 
-    /// Whether the workload adapts to what sockets tell ([`Workload::told`]).
+    /// Whether the workload adapts to what sockets tell ([`Workload::on_backlog`]).
     fn adapts(&self) -> bool {
         false
     }
 
     /// What the socket of a flow tells: bytes that wait there to leave, and the rate at which its transport sends, if it tells one. Called
     /// before each timed event of a workload that adapts, for each of its flows.
-    fn told(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
+    fn on_backlog(&mut self, flow: usize, unsent: Bytes, rate: Option<Rate>, now: Time) {
         let _ = (flow, unsent, rate, now);
     }
 

@@ -97,7 +97,7 @@ pub trait Socket {
 
     /// The rate of IP packets at which the transport sends or is told to send, as by an aggregation point; `None` if it tells none. It may
     /// send a packet that asks for it.
-    fn told_rate(&mut self, now: Time) -> Option<Rate> {
+    fn sending_rate(&mut self, now: Time) -> Option<Rate> {
         let _ = now;
         None
     }
@@ -141,7 +141,7 @@ impl<S: Socket> Socket for &mut S {
     fn unsent(&mut self) -> Result<Bytes, Trouble> {
         (**self).unsent()
     }
-    fn told_rate(&mut self, now: Time) -> Option<Rate> {
-        (**self).told_rate(now)
+    fn sending_rate(&mut self, now: Time) -> Option<Rate> {
+        (**self).sending_rate(now)
     }
 }

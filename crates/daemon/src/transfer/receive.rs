@@ -11,9 +11,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
-use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, Ledger, Message, Outcome, length_of};
+use weir_circuit::transfer::{BLOCK, BlockHeader, Digest, FileBlocks, Message, Outcome, length_of};
 
-/// Most bytes that are received into memory in a session: the ledger takes 33 bytes for each block.
+/// Most bytes that are received into memory in a session: the state of each block takes 33 bytes.
 const MOST_IN_MEMORY: u64 = 16 << 40;
 
 /// What a carrier of sessions can do.
@@ -33,7 +33,7 @@ struct Incoming {
     part: Option<File>,
     /// The same file for direct I/O, past the page cache: this takes 0.1 s of processor time a GB, against 0.6 to 2.6 s.
     direct: Option<File>,
-    ledger: Mutex<Ledger>,
+    blocks: Mutex<FileBlocks>,
     /// Signals that a digest was received, or that the session has ended.
     told: Condvar,
     stored: AtomicBool,
@@ -88,9 +88,9 @@ impl Receiving {
                     there => there,
                 };
                 let direct = part.as_ref().filter(|_| !is_there).and_then(|_| folder.direct(&name));
-                let ledger = Mutex::new(Ledger::new(bytes));
+                let blocks = Mutex::new(FileBlocks::new(bytes));
                 let (told, stored) = (Condvar::new(), AtomicBool::new(false));
-                self.files.push(Incoming { name, bytes, part, direct, ledger, told, stored, is_there });
+                self.files.push(Incoming { name, bytes, part, direct, blocks, told, stored, is_there });
                 Ok(false)
             }
             Message::Begin { streams } if (1..=self.carrier.streams).contains(&streams) => Ok(true),
@@ -114,7 +114,7 @@ impl Receiving {
         };
         let found = left.next(part)?;
         match found.block {
-            Some((block, digest)) => drop(guard(&file.ledger).left(block, digest)),
+            Some((block, digest)) => drop(guard(&file.blocks).left(block, digest)),
             None => *at = Looked { file: at.file + 1, left: None },
         }
         Ok(Some(found.tell))
@@ -139,15 +139,15 @@ impl Receiving {
         };
         let no_such = || io::Error::other("it names a block outside every file");
         let file = self.files.get(number as usize).ok_or_else(no_such)?;
-        let mut ledger = guard(&file.ledger);
-        ledger.told(block, digest).ok_or_else(no_such)?;
-        if file.is_there && !ledger.has(block) {
+        let mut blocks = guard(&file.blocks);
+        blocks.expect_digest(block, digest).ok_or_else(no_such)?;
+        if file.is_there && !blocks.has(block) {
             return Err(io::Error::other(format!(
                 "{:?} is there already, and nothing is overwritten: its content is another",
                 file.name
             )));
         }
-        drop(ledger);
+        drop(blocks);
         file.told.notify_all();
         self.complete(number, folder)
     }
@@ -178,22 +178,22 @@ impl Receiving {
         self.check(header)?;
         let file = &self.files[header.file as usize];
         let digest = Digest::of_block(payload, header.block, file.bytes);
-        let mut ledger = guard(&file.ledger);
+        let mut blocks = guard(&file.blocks);
         loop {
-            match ledger.came(header.block, digest) {
+            match blocks.came(header.block, digest) {
                 Some(Outcome::Matches) => {
                     // Written within the lock, so that nobody else writes other bytes to this block.
                     file.write(header.block, payload)?;
-                    ledger.written(header.block);
-                    drop(ledger);
+                    blocks.written(header.block);
+                    drop(blocks);
                     return self.complete(header.file, folder);
                 }
                 Some(Outcome::Waits) if !self.ended.load(Ordering::Acquire) => {
-                    let waited = file.told.wait_timeout(ledger, wait).unwrap_or_else(PoisonError::into_inner);
+                    let waited = file.told.wait_timeout(blocks, wait).unwrap_or_else(PoisonError::into_inner);
                     if waited.1.timed_out() {
                         return Err(io::Error::other("a block arrived whose digest is missing"));
                     }
-                    ledger = waited.0;
+                    blocks = waited.0;
                 }
                 Some(Outcome::Differs) => {
                     return Ok(Some(Message::Again { file: header.file, block: header.block }));
@@ -206,7 +206,7 @@ impl Receiving {
     /// Gives a file its name when all of it is there. Returns the message that says so.
     fn complete(&self, number: u32, folder: &Folder) -> io::Result<Option<Message>> {
         let file = &self.files[number as usize];
-        let Some(digest) = guard(&file.ledger).whole() else { return Ok(None) };
+        let Some(digest) = guard(&file.blocks).whole() else { return Ok(None) };
         if file.stored.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }

@@ -21,7 +21,7 @@ pub(crate) struct Outgoing {
 
 /// A block that is to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct BlockRef {
     file: u32,
     block: u64,
     /// The receiver has requested it again.
@@ -34,7 +34,7 @@ struct Work {
     /// The next block.
     file: u32,
     block: u64,
-    again: VecDeque<Place>,
+    again: VecDeque<BlockRef>,
     /// How often each block was requested again.
     asked: BTreeMap<(u32, u64), u32>,
     /// Digests of the blocks that the receiver has already, and bytes of those that it keeps.
@@ -160,7 +160,7 @@ impl Sending {
                     let message = format!("a block was damaged {ATTEMPTS} times in transit");
                     return Err(Failure::failed(message));
                 }
-                work.again.push_back(Place { file, block, again: true });
+                work.again.push_back(BlockRef { file, block, again: true });
                 self.more.notify_all();
             }
             _ => return Err(lost(&io::Error::other("the other host sent a message that no receiver sends"))),
@@ -169,12 +169,12 @@ impl Sending {
     }
 
     /// The next block to send; `None` while there is none.
-    pub(crate) fn next(&self) -> Option<Place> {
+    pub(crate) fn next(&self) -> Option<BlockRef> {
         guard(&self.work).next(&self.files)
     }
 
     /// The next block to send. Waits for blocks that are requested again; `None` when the transfer has ended.
-    pub(crate) fn wait(&self) -> Option<Place> {
+    pub(crate) fn wait(&self) -> Option<BlockRef> {
         let mut work = guard(&self.work);
         while !work.ended {
             if let Some(place) = work.next(&self.files) {
@@ -191,11 +191,11 @@ impl Sending {
     /// The file's, `InvalidData` where it has become shorter, or that of `say`.
     pub(crate) fn prepare(
         &self,
-        place: Place,
+        place: BlockRef,
         buffer: &mut Vec<u8>,
         say: impl FnOnce(&Message) -> io::Result<()>,
     ) -> io::Result<Option<BlockHeader>> {
-        let Place { file: number, block, again } = place;
+        let BlockRef { file: number, block, again } = place;
         let Some(file) = self.file(number) else { return Ok(None) };
         let Some(length) = length_of(file.bytes, block) else { return Ok(None) };
         file.source.read(block, length, buffer).map_err(|error| file.changed(error))?;
@@ -241,7 +241,7 @@ impl Sending {
 }
 
 impl Work {
-    fn next(&mut self, files: &[Outgoing]) -> Option<Place> {
+    fn next(&mut self, files: &[Outgoing]) -> Option<BlockRef> {
         if !self.ready {
             return None;
         }
@@ -251,7 +251,7 @@ impl Work {
         loop {
             let file = files.get(self.file as usize)?;
             if self.block < blocks(file.bytes) {
-                let place = Place { file: self.file, block: self.block, again: false };
+                let place = BlockRef { file: self.file, block: self.block, again: false };
                 self.block += 1;
                 return Some(place);
             }
@@ -291,7 +291,7 @@ mod tests {
 
     fn digest(sending: &Sending, file: u32, block: u64) -> Digest {
         let (mut told, mut buffer) = (None, vec![]);
-        let place = Place { file, block, again: false };
+        let place = BlockRef { file, block, again: false };
         sending
             .prepare(place, &mut buffer, |message| {
                 told = Some(message.clone());

@@ -268,7 +268,7 @@ impl Endpoint for Connection {
         Bytes::new(self.sum(Outgoing::unsent))
     }
 
-    fn told_rate(&self, now: Time) -> Option<Rate> {
+    fn sending_rate(&self, now: Time) -> Option<Rate> {
         self.pacing_rate(now)
     }
 

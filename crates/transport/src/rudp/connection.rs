@@ -303,7 +303,7 @@ impl Endpoint for Connection {
         Bytes::new(self.sender.waiting())
     }
 
-    fn told_rate(&self, _: Time) -> Option<Rate> {
+    fn sending_rate(&self, _: Time) -> Option<Rate> {
         Some(self.guide.rate())
     }
 

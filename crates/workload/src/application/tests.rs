@@ -45,7 +45,7 @@ impl Socket for Fake {
     fn unsent(&mut self) -> Result<Bytes, Trouble> {
         Ok(Bytes::new(self.unsent))
     }
-    fn told_rate(&mut self, _: Time) -> Option<Rate> {
+    fn sending_rate(&mut self, _: Time) -> Option<Rate> {
         self.rate
     }
 }

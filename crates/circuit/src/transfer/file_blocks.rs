@@ -24,23 +24,23 @@ enum Slot {
     /// An earlier attempt has left a block with this digest.
     Left(Digest),
     /// The session has given the digest that the block must have.
-    Told(Digest),
+    Expected(Digest),
     /// The block has been received, with this digest.
     There(Digest),
 }
 
 /// The blocks of one file.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct FileBlocks {
     slots: Vec<Slot>,
     missing: u64,
 }
 
-impl Ledger {
-    /// A ledger for a file of this many bytes, of which no block has been received. It takes 33 bytes for each block.
-    pub fn new(bytes: u64) -> Ledger {
+impl FileBlocks {
+    /// The blocks of a file of this many bytes, of which no block has been received. It takes 33 bytes for each block.
+    pub fn new(bytes: u64) -> FileBlocks {
         let missing = blocks(bytes);
-        Ledger { slots: vec![Slot::Unknown; usize::try_from(missing).unwrap_or(usize::MAX)], missing }
+        FileBlocks { slots: vec![Slot::Unknown; usize::try_from(missing).unwrap_or(usize::MAX)], missing }
     }
 
     /// Notes the digest of a block that an earlier attempt has left. `None` if the file has no such block.
@@ -51,7 +51,7 @@ impl Ledger {
 
     /// Notes the digest that the session gives for a block; a block that an earlier attempt has left counts if it has this digest.
     /// `None` if the file has no such block.
-    pub fn told(&mut self, block: u64, digest: Digest) -> Option<()> {
+    pub fn expect_digest(&mut self, block: u64, digest: Digest) -> Option<()> {
         let slot = self.slot(block)?;
         match *slot {
             Slot::There(_) => {}
@@ -59,7 +59,7 @@ impl Ledger {
                 *slot = Slot::There(digest);
                 self.missing -= 1;
             }
-            Slot::Unknown | Slot::Left(_) | Slot::Told(_) => *slot = Slot::Told(digest),
+            Slot::Unknown | Slot::Left(_) | Slot::Expected(_) => *slot = Slot::Expected(digest),
         }
         Some(())
     }
@@ -68,8 +68,8 @@ impl Ledger {
     pub fn came(&mut self, block: u64, digest: Digest) -> Option<Outcome> {
         Some(match *self.slot(block)? {
             Slot::Unknown | Slot::Left(_) => Outcome::Waits,
-            Slot::Told(told) if told == digest => Outcome::Matches,
-            Slot::Told(_) => Outcome::Differs,
+            Slot::Expected(expected) if expected == digest => Outcome::Matches,
+            Slot::Expected(_) => Outcome::Differs,
             Slot::There(_) => Outcome::Superfluous,
         })
     }
@@ -77,7 +77,7 @@ impl Ledger {
     /// Notes that matching payload was written.
     pub fn written(&mut self, block: u64) {
         if let Some(slot) = self.slot(block)
-            && let Slot::Told(digest) = *slot
+            && let Slot::Expected(digest) = *slot
         {
             *slot = Slot::There(digest);
             self.missing -= 1;
@@ -109,29 +109,29 @@ mod tests {
     #[test]
     fn only_blocks_with_the_announced_digest_count() {
         let (right, wrong) = (Digest::of(b"right"), Digest::of(b"wrong"));
-        let mut ledger = Ledger::new(2 * BLOCK + 1);
-        assert_eq!(ledger.came(0, right), Some(Outcome::Waits));
-        ledger.told(0, right).unwrap();
-        assert_eq!(ledger.came(0, wrong), Some(Outcome::Differs));
-        assert_eq!(ledger.came(0, right), Some(Outcome::Matches));
-        ledger.written(0);
-        assert_eq!(ledger.came(0, wrong), Some(Outcome::Superfluous));
+        let mut blocks = FileBlocks::new(2 * BLOCK + 1);
+        assert_eq!(blocks.came(0, right), Some(Outcome::Waits));
+        blocks.expect_digest(0, right).unwrap();
+        assert_eq!(blocks.came(0, wrong), Some(Outcome::Differs));
+        assert_eq!(blocks.came(0, right), Some(Outcome::Matches));
+        blocks.written(0);
+        assert_eq!(blocks.came(0, wrong), Some(Outcome::Superfluous));
         // A block of an earlier attempt counts if it has the right digest, and is overwritten if not.
-        ledger.left(1, right).unwrap();
-        ledger.left(2, wrong).unwrap();
-        ledger.told(1, right).unwrap();
-        ledger.told(2, right).unwrap();
-        assert_eq!((ledger.came(1, right), ledger.whole()), (Some(Outcome::Superfluous), None));
-        assert_eq!(ledger.came(2, right), Some(Outcome::Matches));
-        ledger.written(2);
-        assert_eq!(ledger.whole(), Some(Digest::of_file(&[right; 3])));
+        blocks.left(1, right).unwrap();
+        blocks.left(2, wrong).unwrap();
+        blocks.expect_digest(1, right).unwrap();
+        blocks.expect_digest(2, right).unwrap();
+        assert_eq!((blocks.came(1, right), blocks.whole()), (Some(Outcome::Superfluous), None));
+        assert_eq!(blocks.came(2, right), Some(Outcome::Matches));
+        blocks.written(2);
+        assert_eq!(blocks.whole(), Some(Digest::of_file(&[right; 3])));
         // A block without a digest cannot be written, and a block is counted once.
-        ledger.written(2);
-        assert_eq!(ledger.whole(), Some(Digest::of_file(&[right; 3])));
+        blocks.written(2);
+        assert_eq!(blocks.whole(), Some(Digest::of_file(&[right; 3])));
         assert_eq!(
-            (ledger.told(3, right), ledger.came(u64::MAX, right), ledger.left(3, right)),
+            (blocks.expect_digest(3, right), blocks.came(u64::MAX, right), blocks.left(3, right)),
             (None, None, None)
         );
-        assert_eq!(Ledger::new(0).whole(), Some(Digest::of(b"")));
+        assert_eq!(FileBlocks::new(0).whole(), Some(Digest::of(b"")));
     }
 }
