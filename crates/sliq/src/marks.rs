@@ -37,7 +37,7 @@ impl Marks {
     }
 
     /// Takes counts from the peer. Older counts are ignored.
-    pub(crate) fn from_peer(&mut self, marks: wire::Marks) {
+    pub(crate) fn on_counts(&mut self, marks: wire::Marks) {
         if sum(&marks).wrapping_sub(sum(&self.told)) as i32 > 0 {
             self.told = marks;
         }
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn a_path_that_clears_codepoints_is_detected() {
         let mut marks = Marks::default();
-        marks.from_peer(wire::Marks { ect0: 3, ect1: 0, ce: 2 });
+        marks.on_counts(wire::Marks { ect0: 3, ect1: 0, ce: 2 });
         assert_eq!(marks.marked(5), Some(2));
         // An acknowledgement that was overtaken.
-        marks.from_peer(wire::Marks { ect0: 2, ect1: 0, ce: 1 });
+        marks.on_counts(wire::Marks { ect0: 2, ect1: 0, ce: 1 });
         assert_eq!(marks.marked(0), Some(0));
         assert_eq!(marks.marked(1), None);
     }

@@ -86,7 +86,7 @@ impl Connection {
                     true
                 }
                 Frame::Marks(marks) => {
-                    self.marks.from_peer(marks);
+                    self.marks.on_counts(marks);
                     true
                 }
                 Frame::Ping => {
