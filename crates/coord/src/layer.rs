@@ -51,6 +51,11 @@ impl Layer {
         Some(self.seal(&[]))
     }
 
+    /// Whether it answers arriving datagrams.
+    pub fn answers(&self) -> bool {
+        self.answers.is_some()
+    }
+
     /// Whether an arrived datagram with `bytes` bytes behind its header is an answer, which is no datagram of the application.
     pub fn is_answer(&self, bytes: u64) -> bool {
         self.answers.is_some() && bytes == 0

@@ -230,10 +230,15 @@ fn open_ends(
                 sockets.sender = kernel(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
             }
             if receives {
-                let socket = datagram_socket(place(pair.to))?;
-                let _ = sockopt::set_socket_recv_buffer_size_force(&socket, DATAGRAM_BUFFER)
-                    .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, DATAGRAM_BUFFER));
-                sockets.receiver = kernel(KernelSocket::datagrams(socket, run.layer(index)));
+                let layer = run.layer(index);
+                // An answer goes to the sender's socket, which datagrams that the fabric sends do not have.
+                let socket = match layer.as_ref().is_some_and(Layer::answers) && !exact {
+                    true => connected(place(pair.to), place(pair.from), ecn, layer)?,
+                    false => KernelSocket::datagrams(datagram_socket(place(pair.to))?, layer),
+                };
+                let _ = sockopt::set_socket_recv_buffer_size_force(&socket.fd, DATAGRAM_BUFFER)
+                    .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket.fd, DATAGRAM_BUFFER));
+                sockets.receiver = kernel(socket);
             }
         }
         Role::Echo(Datagrams { ecn, .. }) => {

@@ -53,7 +53,9 @@ impl Apps<'_> {
         self.settle_messages(now.min(Time::ZERO + self.run.duration - Span::from_nanos(1)));
         let before = thread_time();
         for flow in 0..self.flows.len() {
-            if self.flows[flow].opened && !self.flows[flow].over {
+            // A flow of datagrams opens nothing.
+            let this = &self.flows[flow];
+            if (this.opened || !this.role.is_stream()) && !this.over {
                 self.sample_transport(flow, now);
             }
         }

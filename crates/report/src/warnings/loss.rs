@@ -63,7 +63,7 @@ mod tests {
         let text = texts("4 %", "cc = \"cubic\"").remove(0);
         assert!(text.starts_with("CUBIC takes every loss for congestion, and link down loses 4 %"), "{text}");
         assert!(
-            text.contains("each flow of data about 1.84 Mbit/s, whatever the link carries (5 Mbit/s)"),
+            text.contains("each flow of data about 1.8 Mbit/s, whatever the link carries (5 Mbit/s)"),
             "{text}"
         );
         assert_eq!(texts("4 %", "cc = \"copa\"\ntransport = \"sliq\""), [""; 0], "Copa does not");

@@ -52,7 +52,7 @@ mod tests {
         };
         // 25 frames of 10,000 bytes and seven headers of 40.
         let text = texts("", 1.5).remove(0);
-        assert!(text.starts_with("A flow of call offers 2.06 Mbit/s"), "{text}");
+        assert!(text.starts_with("A flow of call offers 2.1 Mbit/s"), "{text}");
         assert!(text.contains("reports to it is 1.5 Mbit/s on average: the rest waits"), "{text}");
         assert!(texts("adapt = \"drop\"\n", 1.5)[0].ends_with("the source drops whole frames."));
         assert_eq!(texts("", 2.5), [""; 0]);
