@@ -195,7 +195,7 @@ impl Search<'_> {
         let mut taken = 0u32;
         while let Some(Reverse((_, delay, node, index))) = heap.pop() {
             taken = taken.wrapping_add(1);
-            if taken % LOOK == 0 && self.stop.is_set() {
+            if taken.is_multiple_of(LOOK) && self.stop.is_set() {
                 return None;
             }
             if delay >= fastest[node] {
