@@ -71,18 +71,17 @@ impl Program {
         let costs: Vec<f64> = self.values.iter().map(|value| -value).collect();
         let cones: [SupportedConeT<f64>; 1] = [NonnegativeConeT(rows + columns)];
         let nothing = CscMatrix::zeros((columns, columns));
-        let mut solver =
-            DefaultSolver::new(&nothing, &costs, &matrix, &limits, &cones, settings(gap)?).ok()?;
-        let stopped = stop.clone();
-        solver.set_termination_callback(move |_: &DefaultInfo<f64>| stopped.is_set());
-        solver.solve();
-        if stop.is_set() {
-            return None;
-        }
-        let solution = &solver.solution;
-        let (x, mut prices) = (solution.x.clone(), solution.z.clone());
-        prices.truncate(rows);
-        x.iter().chain(&prices).all(|number| number.is_finite()).then_some(Solution { x, prices })
+        let (settings, stopped) = (settings(gap)?, stop.clone());
+        // One step of the solver may take seconds where there are many sessions.
+        stop.or(move || {
+            let mut solver = DefaultSolver::new(&nothing, &costs, &matrix, &limits, &cones, settings).ok()?;
+            solver.set_termination_callback(move |_: &DefaultInfo<f64>| stopped.is_set());
+            solver.solve();
+            let solution = &solver.solution;
+            let (x, mut prices) = (solution.x.clone(), solution.z.clone());
+            prices.truncate(rows);
+            x.iter().chain(&prices).all(|number| number.is_finite()).then_some(Solution { x, prices })
+        })
     }
 }
 

@@ -202,7 +202,7 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     (
         "overlay",
         "how deep are the bins of a node at 8 s?",
-        Read("at(8); choose('Bins of', 'a'); found = row('Bins of a at 8 s', 'd', 3)", None, [12e3, 26e3]),
+        Read("at(8); choose('Bins of', 'a'); found = row('Bins of a at 8 s', 'd', 3)", None, [15e3, 21e3]),
     ),
 ];
 
