@@ -26,13 +26,9 @@ build: need-build
 ## test: runs everything that CI runs
 test: need-test
 	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
+	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
 	scripts/check-house
-	$(CARGO) test --locked --profile checked --workspace $(FEATURES) --no-run
-	@# Most tests wait, so that clippy runs beside them, at the lowest priority. It starts later since cargo builds one thing at a time.
-	@(sleep 5; nice -n 19 $(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings) \
-		> $(TARGET)/clippy.log 2>&1 & clippy=$$!; \
-	$(CARGO) test --locked --profile checked --workspace $(FEATURES); tests=$$?; \
-	wait $$clippy || { cat $(TARGET)/clippy.log; exit 1; }; exit $$tests
 
 ## install: installs the binary and its shell completions
 install: build

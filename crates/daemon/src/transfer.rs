@@ -8,6 +8,7 @@ mod folder;
 mod keys;
 mod receive;
 mod send;
+pub(crate) mod silence;
 mod source;
 
 pub(crate) use aligned::Aligned;

@@ -1,5 +1,6 @@
 //! The greatest goodput that links and shapers allow a group: their rates less all headers; and the rate of a link's shaper.
 
+use std::cell::OnceCell;
 use weir_base::{Bytes, Rate};
 use weir_endpoint::FullPacket;
 use weir_fabric::Paths;
@@ -38,11 +39,17 @@ pub(crate) fn ceiling(run: &Run, group: &Group, links: &[&Link]) -> Option<Rate>
 }
 
 /// The rate at which a link's queue shapes all flows that cross it; `None` if it does not, or if a schedule changes the queue.
-pub(crate) fn shaped(run: &Run, paths: &Paths, index: usize) -> Option<Rate> {
+/// `paths` are computed if they are needed first: of large networks they take much time and memory, and few links shape.
+pub(crate) fn shaped(run: &Run, paths: &OnceCell<Paths>, index: usize) -> Option<Rate> {
     let link = run.network.links.get(index)?;
     if link.schedule.iter().any(|change| change.queue.is_some()) {
         return None;
     }
+    let shapes = |flow: u32| link.queue.shaping(&[flow]).is_some();
+    if link.queue.shaping(&[]).is_none() && !(0..run.flows.len() as u32).any(shapes) {
+        return None;
+    }
+    let paths = paths.get_or_init(|| Paths::new(&run.network));
     let crosses = |group: &&Group| group.pairs.iter().any(|pair| paths.crosses(pair.from, pair.to, index));
     let flows: Vec<u32> = run.groups.iter().filter(crosses).flat_map(|group| flows_of(run, group)).collect();
     link.queue.shaping(&flows).map(|shaping| shaping.rate)

@@ -2,9 +2,10 @@
 
 use crate::capture::Capture;
 use crate::ceiling::shaped;
+use std::cell::OnceCell;
 use std::sync::{Arc, Mutex};
-use weir_base::{Bytes, FlowId, Rate, Span, Time};
-use weir_fabric::{Fabric, Observer, PacketEvent, Paths, StationCounters, Transits, Wire};
+use weir_base::{Bytes, FlowId, Rate, Time};
+use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Transits, Wire};
 use weir_plan::Run;
 use weir_record::{
     Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
@@ -36,7 +37,7 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler for this run.
     pub fn new(run: &Run) -> Sampler {
-        let paths = Paths::new(&run.network);
+        let paths = OnceCell::new();
         let links = run.instrumented_links().map(|(index, _)| (index, shaped(run, &paths, index))).collect();
         let flows = vec![HostCounts::default(); run.flows.len()];
         Sampler { links, last: Time::ZERO, flows, groups: run.groups.len(), stations: run.stations.len() }
@@ -58,7 +59,7 @@ impl Sampler {
         fabric.settle(now);
         let period = now.since(std::mem::replace(&mut self.last, now));
         for &(link, shaper) in &self.links {
-            sample_link(fabric, link, shaper.map(|rate| carried(rate, period)), now, recorder);
+            sample_link(fabric, link, shaper.map(|rate| rate.bytes_in(period)), now, recorder);
         }
         for (flow, recorded) in self.flows.iter_mut().enumerate() {
             let counts = counts(flow);
@@ -117,25 +118,19 @@ fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorde
     fabric.station_state(number, &mut report);
 }
 
-/// Bytes that a rate carries in a time.
-fn carried(rate: Rate, time: Span) -> u64 {
-    let bytes = u128::from(rate.bits_per_sec()) * u128::from(time.as_nanos()) / 8_000_000_000;
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
 /// Records a link; `shaped` is what its shaper lets through in the period, if it has one.
 fn sample_link<P: Wire>(
     fabric: &mut Fabric<P>,
     link: usize,
-    shaped: Option<u64>,
+    shaped: Option<Bytes>,
     now: Time,
     recorder: &mut dyn Recorder,
 ) {
     let mut counters = fabric.take_link(link, now);
     if let Some(shaped) = shaped {
         // A link is as slow as its shaper, which may send more in a burst.
-        let sent = counters.sent_bytes.iter().sum();
-        counters.capacity = counters.capacity.min(Bytes::new(shaped.max(sent)));
+        let sent = Bytes::new(counters.sent_bytes.iter().sum());
+        counters.capacity = counters.capacity.min(shaped.max(sent));
     }
     let backlog = fabric.backlog(link);
     let number = link as u32;

@@ -42,6 +42,17 @@ pub const FULL: Bytes = Bytes::new(6000);
 /// A wire is ready when it holds less than what it sends in this time, and is filled to three times as much.
 pub const READY: Span = Span::from_millis(4);
 
+/// Below this a link of this rate is ready.
+fn refill(rate: Rate) -> Bytes {
+    REFILL.min(rate.bytes_in(READY)).max(Bytes::new(1))
+}
+
+/// The room of a link of this rate that holds so many bytes: none unless it is ready, then as much as fills it.
+fn room_beside(held: Bytes, rate: Rate) -> Bytes {
+    let refill = refill(rate);
+    if held < refill { FULL.min(Bytes::new(3 * refill.get())).saturating_sub(held) } else { Bytes::ZERO }
+}
+
 /// The link to one neighbour.
 pub trait Cat {
     /// Bytes that it takes now; zero while it holds [`REFILL`] or more.
@@ -89,11 +100,6 @@ impl Wire {
         self.free_at = now + rate.time_to_send(held);
     }
 
-    /// Below this it is ready.
-    fn refill(&self) -> Bytes {
-        REFILL.min(self.rate.bytes_in(READY)).max(Bytes::new(1))
-    }
-
     fn held(&self, now: Time) -> Bytes {
         self.rate.bytes_in(self.free_at.since(now))
     }
@@ -101,20 +107,14 @@ impl Wire {
 
 impl Cat for Wire {
     fn room(&self, now: Time) -> Bytes {
-        let held = self.held(now);
-        let full = FULL.min(Bytes::new(3 * self.refill().get()));
-        if held < self.refill() && self.rate.bits_per_sec() > 0 {
-            full.saturating_sub(held)
-        } else {
-            Bytes::ZERO
-        }
+        if self.rate.bits_per_sec() > 0 { room_beside(self.held(now), self.rate) } else { Bytes::ZERO }
     }
     fn ready(&self, now: Time) -> Time {
         if self.rate.bits_per_sec() == 0 {
             return Time::NEVER;
         }
         // A nanosecond more, since what is left is rounded down to bytes.
-        now.max(self.free_at - self.rate.time_to_send(self.refill()) + Span::from_nanos(1))
+        now.max(self.free_at - self.rate.time_to_send(refill(self.rate)) + Span::from_nanos(1))
     }
     fn offer(&mut self, bytes: Bytes, now: Time) {
         self.free_at = self.free_at.max(now) + self.rate.time_to_send(bytes + self.overhead);

@@ -25,6 +25,15 @@ pub enum Statistic {
 }
 
 impl Statistic {
+    /// All of them.
+    pub const ALL: [Statistic; 6] =
+        [Statistic::Mean, Statistic::P1, Statistic::P25, Statistic::P50, Statistic::P75, Statistic::P99];
+
+    /// Its name in labs and on the command line.
+    pub fn name(self) -> &'static str {
+        ["mean", "p1", "p25", "p50", "p75", "p99"][self as usize]
+    }
+
     /// The share of the values that are at or below it; `None` for the mean.
     pub(crate) fn share(self) -> Option<f64> {
         match self {

@@ -239,12 +239,7 @@ fn target<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    let priority = u8::deserialize(deserializer)?;
-    if priority <= LOWEST_PRIORITY {
-        Ok(priority)
-    } else {
-        Err(D::Error::custom(format!("{priority} is out of range; write 0 to {LOWEST_PRIORITY}")))
-    }
+    within(deserializer, 0..=LOWEST_PRIORITY)
 }
 
 fn keepalive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {

@@ -73,7 +73,7 @@ pub(crate) fn what(claim: &Claim) -> String {
     let title = metric(&claim.metric).map_or(claim.metric.as_str(), |metric| metric.title);
     let mut what = title.to_owned();
     if claim.statistic != Statistic::Mean {
-        let _ = write!(what, ", {}", statistic_name(claim.statistic));
+        let _ = write!(what, ", {}", claim.statistic.name());
     }
     if !claim.of.is_empty() {
         let _ = write!(what, " of {}", claim.of.join(" to "));
@@ -142,10 +142,6 @@ fn standing_text(standing: &Standing) -> String {
     let wrong: Vec<String> = standing.wrong.iter().map(|(less, more)| format!("{less} ≥ {more}")).collect();
     let but = if wrong.is_empty() { String::new() } else { format!("; but {}", wrong.join(", ")) };
     values.join(", ") + &but
-}
-
-fn statistic_name(statistic: Statistic) -> &'static str {
-    ["mean", "p1", "p25", "p50", "p75", "p99"][statistic as usize]
 }
 
 /// A claim with the name of its row in front.

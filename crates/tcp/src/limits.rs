@@ -30,6 +30,11 @@ impl Sender {
         self.chrono.set(limit, now);
     }
 
+    /// Whether the next new segment lies beyond the receiver's window.
+    fn is_beyond_window(&self) -> bool {
+        self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) > self.window_end())
+    }
+
     /// For how long it was limited by what so far.
     pub(crate) fn limits(&self, now: Time) -> Limits {
         let Chrono { busy, receive_window, send_buffer, .. } = self.chrono.until(now);

@@ -33,7 +33,7 @@ impl Sender {
     }
 
     /// Payload bytes of the next new segment, and whether it carries the FIN; `None` if there is nothing to send yet.
-    fn next_segment(&self) -> Option<(u16, bool)> {
+    pub(crate) fn next_segment(&self) -> Option<(u16, bool)> {
         let left = self.written.beyond(self.next);
         if left > u64::from(self.mss) || (left == u64::from(self.mss) && !self.written.closed) {
             return Some((self.mss, false));
@@ -48,11 +48,6 @@ impl Sender {
     /// Whether the next new segment fits into the receiver's window.
     pub(crate) fn next_fits(&self) -> bool {
         self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) <= self.window_end())
-    }
-
-    /// Whether the next new segment lies beyond the receiver's window.
-    pub(crate) fn is_beyond_window(&self) -> bool {
-        self.next_segment().is_some_and(|(len, _)| self.next + u64::from(len) > self.window_end())
     }
 
     /// The host's queue accepts no packet now: data that would leave stays unsent, and the window is reduced (`tcp_enter_cwr` on

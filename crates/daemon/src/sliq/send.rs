@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process, log};
 use crate::output::{print, write};
-use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open, same_command};
+use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open, same_command, silence};
 use rustix::event::PollFlags;
 use serde_json::json;
 use std::io;
@@ -25,9 +25,6 @@ const READY: usize = 1 << 20;
 const PIECE: usize = 1 << 16;
 /// Time between two checks whether the other host is silent.
 const LOOK: Span = Span::from_millis(100);
-/// Time without a packet of the other host after which the user is told, and how often.
-const QUIET: Span = Span::from_secs(2);
-const SECOND: Span = Span::from_secs(1);
 /// Time without a report of an aggregation point after which the user is told.
 const UNREPORTED: Span = Span::from_secs(3);
 
@@ -228,9 +225,9 @@ impl Transfer<'_> {
     fn tell_silence(&mut self, host: &mut Host, now: Time) {
         let Some(link) = host.link(self.number).filter(|_| self.began.is_some()) else { return };
         let silent = now.since(link.last_heard());
-        if silent >= QUIET && now >= self.tell_next {
-            self.tell_next = now + SECOND;
-            log::info(&format!("{} has been silent for {:.0} s", self.remote.at, silent.as_secs_f64()));
+        if silent >= silence::QUIET && now >= self.tell_next {
+            self.tell_next = now + silence::EACH;
+            silence::tell(self.remote.at, silent.as_secs_f64());
         }
     }
 

@@ -1,6 +1,6 @@
 //! A link whose carrier its driver keeps: the driver says how much waits there and what it knows of the path, after each change.
 
-use super::{Cat, Delay, FULL, READY, REFILL};
+use super::{Cat, Delay, room_beside};
 use weir_base::{Bytes, Rate, Span, Time};
 
 /// What the driver has said.
@@ -20,12 +20,7 @@ pub struct Reported {
 
 impl Cat for Reported {
     fn room(&self, _: Time) -> Bytes {
-        let refill = REFILL.min(self.capacity.bytes_in(READY)).max(Bytes::new(1));
-        if self.is_up && self.waiting < refill {
-            FULL.min(Bytes::new(3 * refill.get())).saturating_sub(self.waiting)
-        } else {
-            Bytes::ZERO
-        }
+        if self.is_up { room_beside(self.waiting, self.capacity) } else { Bytes::ZERO }
     }
     fn ready(&self, now: Time) -> Time {
         if self.room(now) > Bytes::ZERO { now } else { Time::NEVER }
@@ -49,6 +44,7 @@ impl Cat for Reported {
 
 #[cfg(test)]
 mod tests {
+    use super::super::FULL;
     use super::*;
 
     fn reported(mbit: u64, waiting: u64) -> Reported {

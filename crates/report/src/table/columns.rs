@@ -139,14 +139,8 @@ impl Wanted {
             return Ok(Wanted::Heading(heading));
         }
         let (name, statistic) = name.split_once(':').unwrap_or((name, "mean"));
-        let statistic = match statistic {
-            "mean" => Statistic::Mean,
-            "p1" => Statistic::P1,
-            "p25" => Statistic::P25,
-            "p50" => Statistic::P50,
-            "p75" => Statistic::P75,
-            "p99" => Statistic::P99,
-            other => return Err(format!("`{other}` is none of mean, p1, p25, p50, p75 and p99")),
+        let Some(statistic) = Statistic::ALL.into_iter().find(|known| known.name() == statistic) else {
+            return Err(format!("`{statistic}` is none of mean, p1, p25, p50, p75 and p99"));
         };
         if metric(name).is_none() {
             let headings: Vec<String> = HEADINGS.iter().map(|heading| heading.replace(' ', "-")).collect();
@@ -173,7 +167,7 @@ impl Wanted {
 fn each_of(metric: Metric, statistic: Statistic, summary: &Summary) -> Vec<Column> {
     let percentile = statistic != Statistic::Mean;
     let head = if percentile {
-        format!("{} {statistic:?}", metric.title).to_lowercase()
+        format!("{} {}", metric.title, statistic.name()).to_lowercase()
     } else {
         metric.title.to_lowercase()
     };

@@ -4,7 +4,7 @@
 //! at the start. The zeros that stand for an application's data hold what the records must know of a packet, so that it survives the
 //! connection, which knows bytes alone. A payload shorter than these 16 bytes is carried as if it were as long.
 
-use super::Neighbour;
+use super::{HEADERS, Neighbour};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,8 +26,6 @@ const LIMIT: u32 = 5;
 /// Packets that a stream of data holds, and datagrams that the stream of control holds (digest A 3.1).
 const PACKETS: u64 = 246;
 const CONTROLS: u64 = 100;
-/// IPv4 and UDP headers of a packet in bytes.
-const AROUND: u64 = 28;
 /// Bytes of what the records know of a packet: when its host sent it, and how long it has waited, in nanoseconds.
 const NOTES: usize = 16;
 
@@ -231,7 +229,7 @@ impl Hop {
     /// Writes the next packet that leaves now into [`Hop::packet`]. Returns whether there is one.
     pub(super) fn transmit(&mut self, now: Time) -> bool {
         let Some(left) = self.link.transmit(&mut self.packet, now) else { return false };
-        let bytes = u64::from(self.packet.payload()) + AROUND;
+        let bytes = u64::from(self.packet.payload()) + HEADERS.get();
         let Left { stream, again, acknowledgement } = left;
         let is_alone = stream.is_none() && acknowledgement > 0;
         let acknowledgement = if is_alone { bytes } else { acknowledgement.into() };

@@ -1,14 +1,11 @@
 //! What a node tells the records once a sample period. Counters run from the start of the run.
 
-use super::OverlayNode;
 use super::hop::Sent;
+use super::{HEADERS, OverlayNode};
 use weir_base::Span;
 use weir_fabric::Wire;
 use weir_overlay::queue::Class;
 use weir_overlay::{Cat, GroupId, Key};
-
-/// IPv4 and UDP headers of a datagram between nodes, in bytes.
-const HEADERS: u64 = 28;
 
 /// Bins that have states of their own at most: those of the lowest numbers.
 const MOST_BINS: usize = 16;
@@ -33,8 +30,8 @@ impl<P: Wire> OverlayNode<P> {
         let mut count = |name: &str, value: u64| report(name, value as f64);
         count("payload_bytes", sent.body_bytes);
         if self.hops.is_empty() {
-            count("header_bytes", sent.header_bytes + HEADERS * sent.packets);
-            count("signal_bytes", sent.signal_bytes + HEADERS * sent.signals);
+            count("header_bytes", sent.header_bytes + HEADERS.get() * sent.packets);
+            count("signal_bytes", sent.signal_bytes + HEADERS.get() * sent.signals);
         } else {
             let sum = |of: fn(&Sent) -> u64| self.hops.iter().map(|hop| of(&hop.sent)).sum::<u64>();
             count("header_bytes", sum(|sent| sent.data).saturating_sub(sent.body_bytes));

@@ -1,14 +1,11 @@
 //! Tells the user each second that the receiver is silent: the receiver says each second how much it has.
 
-use crate::frame::log;
 use crate::transfer::guard;
+use crate::transfer::silence::{EACH, QUIET, tell};
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Time without a message after which the user is told, and how often.
-const QUIET: Duration = Duration::from_secs(2);
-const SECOND: Duration = Duration::from_secs(1);
+use weir_base::Span;
 
 /// When the receiver was last heard; `None` when the transfer has ended.
 pub(super) struct Silence {
@@ -40,10 +37,14 @@ impl Silence {
         let mut last = guard(&self.last);
         while let Some(heard) = *last {
             let silent = heard.elapsed();
-            if silent >= QUIET {
-                log::info(&format!("{} has been silent for {} s", self.host, silent.as_secs()));
+            if silent >= duration(QUIET) {
+                tell(self.host, silent.as_secs() as f64);
             }
-            last = self.changed.wait_timeout(last, SECOND).unwrap_or_else(PoisonError::into_inner).0;
+            last = self.changed.wait_timeout(last, duration(EACH)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
 }
