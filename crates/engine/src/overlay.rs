@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use weir_base::Bytes;
+use weir_overlay::context::CONTROL;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
 use weir_plan::address::{address_of, port_of};
 use weir_plan::{Carriage, Run};
@@ -68,7 +69,9 @@ fn add_flow(
     place: &dyn Fn(usize) -> Option<(usize, NodeId)>,
 ) {
     let group = &run.groups[run.flows[flow].group];
-    let Some(Carriage { log, deadline, is_sensitive, multicast }) = &group.overlay else { return };
+    let Some(Carriage { log, deadline, is_sensitive, is_control, multicast }) = &group.overlay else {
+        return;
+    };
     let pair = run.pair(flow);
     let own = run.flows[flow].copy_of.unwrap_or(flow);
     let (Some((enters, _)), Some((leaves, receiver))) = (place(pair.from), place(pair.to)) else { return };
@@ -99,7 +102,7 @@ fn add_flow(
             source_port: port,
             destination_port: port,
             protocol: UDP,
-            dscp: 0,
+            dscp: if *is_control { CONTROL } else { 0 },
         },
     });
 }

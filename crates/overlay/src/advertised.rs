@@ -7,7 +7,6 @@ use crate::linkstate::database::OLDEST;
 use crate::message::{Depth, Depths, GroupDepth, Range, Stamp};
 use crate::nodes::{NodeId, PerNode};
 use crate::packet::{GroupId, Key};
-use std::collections::BTreeMap;
 use weir_base::{Span, Time};
 
 /// The most groups of a neighbour that are kept.
@@ -18,7 +17,8 @@ const MOST_GROUPS: usize = 8192;
 pub struct Advertised {
     nodes: PerNode<Depth>,
     sums: PerNode<Depth>,
-    groups: BTreeMap<GroupId, GroupDepth>,
+    /// In the order of their names.
+    groups: Vec<(GroupId, GroupDepth)>,
     stamp: Option<Stamp>,
     is_whole: bool,
     at: Time,
@@ -49,12 +49,19 @@ impl Advertised {
         if first == Range::ALL.first {
             self.sums = depths.sums;
         }
-        self.groups.retain(|group, _| !depths.range.has(Key::Group(*group)));
-        for (group, depth) in depths.groups {
-            if self.groups.len() < MOST_GROUPS && depths.range.has(Key::Group(group)) {
-                self.groups.insert(group, depth);
+        self.groups.retain(|(group, _)| !depths.range.has(Key::Group(*group)));
+        let told = depths.groups.into_iter().filter(|(group, _)| depths.range.has(Key::Group(*group)));
+        self.groups.extend(told);
+        self.groups.sort_by_key(|(group, _)| *group);
+        // Of a group that a message names twice the last depths count.
+        self.groups.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                std::mem::swap(later, earlier);
             }
-        }
+            is_same
+        });
+        self.groups.truncate(MOST_GROUPS);
         self.is_whole |= last == Range::ALL.last;
         true
     }
@@ -88,16 +95,22 @@ impl Advertised {
     pub fn bin(&self, key: Key) -> BinDepths<'_> {
         match key {
             Key::Node(node) => BinDepths::One(self.nodes.get(node).copied().unwrap_or_default()),
-            Key::Group(group) => match self.groups.get(&group) {
+            Key::Group(group) => match self.group(group) {
                 Some(GroupDepth::Members(members)) => BinDepths::Members(members),
                 _ => BinDepths::One(Depth::default()),
             },
         }
     }
 
+    #[inline]
+    fn group(&self, group: GroupId) -> Option<&GroupDepth> {
+        let at = self.groups.binary_search_by_key(&group, |(group, _)| *group).ok()?;
+        Some(&self.groups[at].1)
+    }
+
     /// The depth of a group as one number.
     pub fn group_total(&self, group: GroupId) -> u64 {
-        match self.groups.get(&group) {
+        match self.group(group) {
             Some(GroupDepth::Total(total)) => *total,
             Some(GroupDepth::Members(members)) => members.iter().map(|(_, depth)| depth.total).sum(),
             None => 0,

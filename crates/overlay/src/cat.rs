@@ -63,6 +63,10 @@ pub trait Cat {
     fn offer(&mut self, bytes: Bytes, now: Time);
     /// The rate that it can carry, with the overhead of its own; zero in an outage.
     fn capacity(&self) -> Rate;
+    /// What each datagram takes of that rate in addition to its own length.
+    fn overhead(&self) -> Bytes {
+        Bytes::ZERO
+    }
     /// The delay from the offer of a packet to its arrival, without what waits before it.
     fn delay(&self) -> Delay;
     /// How long a datagram of this length, offered now, takes to arrive, with what waits before it.
@@ -121,6 +125,9 @@ impl Cat for Wire {
     }
     fn capacity(&self) -> Rate {
         self.rate
+    }
+    fn overhead(&self) -> Bytes {
+        self.overhead
     }
     fn delay(&self) -> Delay {
         Delay::constant(self.delay)

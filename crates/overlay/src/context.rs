@@ -6,11 +6,14 @@
 
 use crate::nodes::Nodes;
 use crate::packet::{Flow, Key};
+use crate::queue::Class;
 use std::collections::BTreeMap;
 use weir_base::{Span, Time};
 
 /// A context that was not used for so long is forgotten.
 pub const IDLE: Span = Span::from_secs(60);
+/// The code point of packets of a network's control, in binary 110000 (RFC 2474, 4.2.2: class selector 6).
+pub const CONTROL: u8 = 48;
 /// The most contexts of a node.
 pub const MOST: usize = 16_384;
 
@@ -55,45 +58,60 @@ struct Held {
 /// The contexts that a node knows.
 #[derive(Debug, Default)]
 pub struct Contexts {
-    held: BTreeMap<Flow, Held>,
+    /// By the bits of a flow's name: one comparison at each step of a search.
+    held: BTreeMap<u32, Held>,
+}
+
+impl Context {
+    /// The class of a packet (digest A 1.2). One with a deadline is never control, which has none.
+    pub fn class(&self, has_deadline: bool) -> Class {
+        match self.inner.dscp {
+            _ if has_deadline => Class::LowLatency,
+            CONTROL => Class::Control,
+            _ if self.is_sensitive => Class::LowLatency,
+            _ => Class::Normal,
+        }
+    }
 }
 
 impl Contexts {
     /// Takes a context. Returns false if there is no room, or the flow has another one.
     pub fn define(&mut self, flow: Flow, context: Context, now: Time) -> bool {
-        if let Some(held) = self.held.get_mut(&flow) {
+        if let Some(held) = self.held.get_mut(&flow.bits()) {
             held.used = now;
             return held.context == context;
         }
         if self.held.len() >= MOST {
             return false;
         }
-        self.held.insert(flow, Held { context, used: now, acknowledged: 0 });
+        self.held.insert(flow.bits(), Held { context, used: now, acknowledged: 0 });
         true
     }
     /// The context of a flow that is used now.
     pub fn used(&mut self, flow: Flow, now: Time) -> Option<Context> {
-        let held = self.held.get_mut(&flow)?;
+        let held = self.held.get_mut(&flow.bits())?;
         held.used = now;
         Some(held.context)
     }
     /// The inner headers of a flow.
     pub fn inner(&self, flow: Flow) -> Option<Inner> {
-        Some(self.held.get(&flow)?.context.inner)
+        Some(self.held.get(&flow.bits())?.context.inner)
     }
-    /// Whether a packet of the flow to this neighbour must carry the context.
-    pub fn must_attach(&self, flow: Flow, port: usize) -> bool {
-        self.held.get(&flow).is_none_or(|held| held.acknowledged >> port & 1 == 0)
+    /// The same for a packet to this neighbour, and whether it must carry the context.
+    pub fn used_toward(&mut self, port: usize, flow: Flow, now: Time) -> Option<(Context, bool)> {
+        let held = self.held.get_mut(&flow.bits())?;
+        held.used = now;
+        Some((held.context, held.acknowledged >> port & 1 == 0))
     }
     /// The neighbour knows the context.
     pub fn acknowledged(&mut self, flow: Flow, port: usize) {
-        if let Some(held) = self.held.get_mut(&flow) {
+        if let Some(held) = self.held.get_mut(&flow.bits()) {
             held.acknowledged |= 1 << port;
         }
     }
     /// The neighbour does not know the context.
     pub fn unknown(&mut self, flow: Flow, port: usize) {
-        if let Some(held) = self.held.get_mut(&flow) {
+        if let Some(held) = self.held.get_mut(&flow.bits()) {
             held.acknowledged &= !(1 << port);
         }
     }
@@ -123,6 +141,9 @@ mod tests {
     fn flow(number: u16) -> Flow {
         Flow { source: NodeId::new(1).unwrap(), generation: 0, number }
     }
+    fn must_attach(contexts: &mut Contexts, port: usize) -> bool {
+        contexts.used_toward(port, flow(1), Time::ZERO).is_some_and(|(_, attaches)| attaches)
+    }
     fn context(to: u8) -> Context {
         let node = NodeId::new(to).unwrap();
         Context {
@@ -138,9 +159,9 @@ mod tests {
         let mut contexts = Contexts::default();
         assert!(contexts.define(flow(1), context(2), Time::ZERO));
         contexts.acknowledged(flow(1), 3);
-        assert!(!contexts.must_attach(flow(1), 3) && contexts.must_attach(flow(1), 4));
+        assert!(!must_attach(&mut contexts, 3) && must_attach(&mut contexts, 4));
         contexts.unknown(flow(1), 3);
-        assert!(contexts.must_attach(flow(1), 3));
+        assert!(must_attach(&mut contexts, 3));
     }
 
     #[test]

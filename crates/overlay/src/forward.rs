@@ -3,7 +3,8 @@
 //! Source: digest A 6.4 (procedure), A 6.5 (multicast), A 6.6 and G 2.2 (zombies). Sensitive traffic by its own depths comes first, then all
 //! traffic by all depths; within a pass the largest gradient that has something to send wins. Differences from the study:
 //!
-//! - Zombies take no room of a link. They leave when their gradient is the largest and the link's drain clock allows; packets follow.
+//! - Zombies take no room of a link. They leave when their gradient is the largest, in idle time or in the turn of packets, which go all
+//!   the same and leave zombies behind.
 //! - A critical packet goes to a neighbour that it has not visited, if the mean delay lets it arrive. The study sends it back.
 //! - A group's packets have deadlines too: each receiver is judged by its own route. The study has none.
 //! - A packet for one node goes to a node that it has visited only if that one is closer to the destination. The study judges sensitive
@@ -17,7 +18,7 @@ mod urgent;
 
 pub use candidate::{Kind, Pass};
 
-use crate::advertised::Advertised;
+use crate::advertised::{Advertised, BinDepths};
 use crate::gradient::{Gradients, Side, is_closer};
 use crate::linkstate::Routes;
 use crate::multicast::{self, Forwarding, Offer};
@@ -42,8 +43,10 @@ pub struct Port {
     pub node: NodeId,
     /// Bytes that the link takes now; zero if it is not ready.
     pub room: u64,
-    /// Whether the link's drain clock lets zombies leave.
+    /// Whether the link has time for zombies: it would have sent all that it was given.
     pub drains: bool,
+    /// Whether zombies that outweigh all packets for it leave without that time.
+    pub yields: bool,
 }
 
 /// What a decision is made from.
@@ -127,6 +130,8 @@ pub struct Forwarder {
     config: Config,
     index: Index,
     candidates: Vec<Candidate>,
+    /// A bit for each link whose zombies wait until it has time.
+    waits: u128,
     /// Differences toward the neighbour in question, by destination.
     differences: Vec<Option<i64>>,
     /// Depths by destination over all groups, for the approximation.
@@ -140,6 +145,7 @@ impl Forwarder {
             config,
             index: Index::default(),
             candidates: Vec::new(),
+            waits: 0,
             differences: vec![None; NODES],
             sums: PerNode::default(),
         }
@@ -152,6 +158,7 @@ impl Forwarder {
         view: &View<'_, B, S>,
         depth: impl Fn(&Destination<S>, bool) -> u64,
     ) -> Option<Decision> {
+        self.waits = 0;
         if self.is_indexed() {
             let mut index = std::mem::take(&mut self.index);
             index.refresh(view, |port, at| self.slope(view, port, at, Pass::All, &depth));
@@ -168,8 +175,13 @@ impl Forwarder {
         if !self.is_indexed() {
             return self.pass(view, Pass::All, &depth);
         }
-        let first = self.index.first(view)?;
+        let first = self.index.first(view, &mut self.waits)?;
         self.attempt(view, first, Pass::All, &depth).or_else(|| self.pass(view, Pass::All, &depth))
+    }
+
+    /// Whether the last decision left zombies that go over a link when it has time.
+    pub fn waits_for(&self, port: usize) -> bool {
+        self.waits >> port & 1 == 1
     }
 
     /// Whether all gradients depend on their own bin alone.
@@ -228,7 +240,10 @@ impl Forwarder {
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) -> Option<Decision> {
         match candidate.kind {
-            Kind::Zombies if !view.ports[candidate.port].drains => None,
+            Kind::Zombies if !view.ports[candidate.port].drains && !candidate.outweighs => {
+                self.waits |= 1 << view.ports[candidate.port].number;
+                None
+            }
             Kind::Zombies => {
                 let action = Action::Zombies { sensitive: pass.is_sensitive() };
                 Some(self.decision(view, candidate, candidate.nodes, action))
@@ -265,34 +280,49 @@ impl Forwarder {
         let theirs = view.advertised[port.number].bin(bin.key);
         for (node, destination) in bin.destinations.iter() {
             let own = depth(destination, sensitive);
-            self.differences[node.index()] = if own == 0 {
-                None
-            } else {
-                let (own, there) = sides(view.routes, port, node, own, theirs.of(node, sensitive));
-                self.config.gradients.downhill(own, there, sensitive)
-            };
+            self.differences[node.index()] = self.downhill(view, port, node, (own, &theirs), sensitive);
         }
+    }
+
+    /// The difference for a destination toward a neighbour, if it goes downhill from this depth to one of theirs.
+    #[inline]
+    fn downhill<B: Body, S: Default>(
+        &self,
+        view: &View<'_, B, S>,
+        port: &Port,
+        node: NodeId,
+        (own, theirs): (u64, &BinDepths<'_>),
+        sensitive: bool,
+    ) -> Option<i64> {
+        if own == 0 {
+            return None;
+        }
+        let (own, there) = sides(view.routes, port, node, own, theirs.of(node, sensitive));
+        self.config.gradients.downhill(own, there, sensitive)
     }
 
     /// What a bin could do toward a neighbour.
     fn slope<B: Body, S: Default>(
-        &mut self,
+        &self,
         view: &View<'_, B, S>,
         port: &Port,
         at: BinAt,
         pass: Pass,
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) -> Slope {
-        self.slopes(view, port, at, pass.is_sensitive(), depth);
         let bin = view.queues.bin(at);
+        let theirs = view.advertised[port.number].bin(bin.key);
         let mut slope = Slope::default();
         for (node, destination) in bin.destinations.iter() {
-            let Some(difference) = self.differences[node.index()] else { continue };
             let has_packets = pass.packets(destination) > 0;
-            if has_packets || pass.zombies(destination) > 0 {
-                let side = if has_packets { &mut slope.packets } else { &mut slope.zombies };
-                *side = (side.0.with(node), side.1 + difference);
+            if !has_packets && pass.zombies(destination) == 0 {
+                continue;
             }
+            let own = depth(destination, pass.is_sensitive());
+            let downhill = self.downhill(view, port, node, (own, &theirs), pass.is_sensitive());
+            let Some(difference) = downhill else { continue };
+            let side = if has_packets { &mut slope.packets } else { &mut slope.zombies };
+            *side = (side.0.with(node), side.1 + difference);
         }
         let has_packets = !slope.packets.0.is_empty();
         // At equal gradients the neighbour that is the destination comes first (digest A 6.3).

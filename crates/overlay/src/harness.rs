@@ -142,7 +142,8 @@ impl Net {
     pub(crate) fn flow(&mut self, flow: Flow) -> usize {
         let from = usize::from(flow.from);
         let is_sensitive = flow.deadline.is_some();
-        let name = self.nodes[from].open_flow(flow.to, flow.interested, is_sensitive, Inner::default());
+        let inner = Inner { dscp: flow.dscp, ..Inner::default() };
+        let name = self.nodes[from].open_flow(flow.to, flow.interested, is_sensitive, inner);
         self.sources.push(Source {
             node: from,
             flow: name,

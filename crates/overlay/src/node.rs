@@ -162,8 +162,10 @@ struct Port<C> {
     cat: C,
     sent: Sent,
     adjacency: Adjacency,
-    /// When zombies may leave again.
+    /// When the link would have sent all packets, messages and zombies that it was given: then zombies may leave again.
     drains_at: Time,
+    /// Bytes of zombies that have left in place of packets. As many bytes of packets go for nothing.
+    owed: u64,
     /// The delay and capacity as they were last announced.
     announced: (Delay, Rate),
     depths: depths::DepthsOut,
@@ -171,6 +173,34 @@ struct Port<C> {
     flood_links: Nodes,
     flood_groups: Nodes,
     replies: Vec<Message>,
+}
+
+/// Zombies leave at this rate at least, so that a link that tells no capacity holds none for ever.
+const LEAST_DRAIN: Rate = Rate::from_bits_per_sec(8000);
+
+impl<C: Cat> Port<C> {
+    /// Gives the link a datagram. Zombies of this kind wait for it.
+    fn offer(&mut self, bytes: Bytes, kind: &zombie::Config, now: Time) {
+        self.cat.offer(bytes, now);
+        if kind.drain().is_some() {
+            self.occupy(bytes + self.cat.overhead(), now);
+        }
+    }
+
+    /// The link's time is taken by so many bytes, whether it sends them or they are zombies.
+    fn occupy(&mut self, bytes: Bytes, now: Time) {
+        let capacity = self.cat.capacity().max(LEAST_DRAIN);
+        self.drains_at = self.drains_at.max(now) + capacity.time_to_send(bytes);
+    }
+
+    /// Zombies leave: in the time that the link has, or else in the turn of the next packets.
+    fn let_go(&mut self, bytes: u64, kind: &zombie::Config, now: Time) {
+        if self.drains_at > now {
+            self.owed += bytes;
+        } else {
+            self.occupy(Bytes::new(bytes.div_ceil(kind.drain().unwrap_or(1).into())), now);
+        }
+    }
 }
 
 /// A flow that enters the network at this node.
@@ -286,6 +316,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             sent: Sent::default(),
             adjacency: Adjacency::default(),
             drains_at: Time::ZERO,
+            owed: 0,
             announced,
             depths: depths::DepthsOut::default(),
             told: signal::Told::default(),

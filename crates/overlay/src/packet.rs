@@ -32,6 +32,18 @@ pub struct Flow {
     pub number: u16,
 }
 
+impl Flow {
+    /// Its fields in one number, in the order in which flows are.
+    pub fn bits(self) -> u32 {
+        u32::from_be_bytes([
+            self.source.number(),
+            self.generation,
+            (self.number >> 8) as u8,
+            self.number as u8,
+        ])
+    }
+}
+
 /// What a node needs of a packet's body.
 pub trait Body: Debug {
     /// Its length in bytes, without the overlay's header. Queues count it.

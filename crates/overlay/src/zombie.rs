@@ -1,8 +1,8 @@
 //! Virtual depth: bytes that count in gradients and in admission but that no packet carries, so that prices stay while delay goes.
 //!
 //! Source: digest G 2.2, A 6.6. One line a kind below. A kind keeps a state for each destination of a bin, for sensitive traffic and
-//! for all traffic apart. Zombies cost no bytes of a link. They leave at the rate at which the link drains, as if it carried them;
-//! the study sends dummy packets instead (digest A 12, point 2).
+//! for all traffic apart. Zombies cost no bytes of a link. They leave in the time in which it carries nothing else, or
+//! in the turn of packets that they outweigh; the study sends dummy packets instead (digest A 12, point 2).
 
 mod dual;
 mod none;
@@ -60,6 +60,15 @@ impl Config {
     /// Whether zombies leave before packets of the same bin where they weigh more (digest A 6.3).
     pub fn is_improved(&self) -> bool {
         matches!(self, Config::ZlrImproved(_))
+    }
+
+    /// How many bytes of zombies leave for each that a link has time for. `None`: they leave at the link's rate, whatever packets take,
+    /// as if there were no packets. So virtual depth is learned ([`dual`]).
+    pub fn drain(&self) -> Option<u32> {
+        match self {
+            Config::Zlr(config) | Config::ZlrImproved(config) => Some(config.drain),
+            _ => None,
+        }
     }
 
     /// The time between calls of [`State::on_slot`]; `None` if the kind has no slots.

@@ -17,6 +17,8 @@ pub(crate) enum Class {
     Normal,
     /// Before normal packets, the most urgent first.
     Sensitive,
+    /// Before normal and sensitive packets, in the order of arrival: what a network's control says.
+    Control,
 }
 
 /// How the overlay carries a group's flows.
@@ -31,7 +33,7 @@ pub(crate) struct Use {
     pub(crate) shape: f64,
     /// The time within which each packet must arrive; by default it need not.
     pub(crate) deadline: Option<Span>,
-    /// "sensitive" or "normal"; by default sensitive if there is a deadline.
+    /// "control", "sensitive" or "normal"; by default sensitive if there is a deadline. Control has no deadline.
     pub(crate) class: Option<Class>,
     /// Name of the multicast group; by default the traffic group's own. Traffic groups of one name share its bin, and each names the
     /// members that its packets are for.

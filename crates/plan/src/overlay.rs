@@ -196,7 +196,13 @@ impl Overlay {
             reader.wrong(&["traffic", name, "overlay", "group"], "the group has one receiver", help);
         }
         let is_sensitive = how.class.map_or(how.deadline.is_some(), |class| class == Class::Sensitive);
-        Some(Carriage { log, deadline: how.deadline, is_sensitive, multicast })
+        let is_control = how.class == Some(Class::Control);
+        if is_control && how.deadline.is_some() {
+            let help = "remove the deadline, or write class = \"sensitive\"";
+            let message = "packets of class `control` have no deadline";
+            reader.wrong(&["traffic", name, "overlay", "class"], message, help);
+        }
+        Some(Carriage { log, deadline: how.deadline, is_sensitive, is_control, multicast })
     }
 
     /// The number of a multicast group.

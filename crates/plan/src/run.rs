@@ -119,6 +119,9 @@ pub struct Carriage {
     pub deadline: Option<Span>,
     /// Whether its packets are sensitive to latency.
     pub is_sensitive: bool,
+    /// Whether they are a network's control, and go first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_control: bool,
     /// The number of the multicast group that its packets go to; `None` if each goes to one receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multicast: Option<u32>,

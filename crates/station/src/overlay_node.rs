@@ -201,6 +201,8 @@ pub(crate) struct OverlayNode<P> {
     leaving: Vec<Leaving>,
     /// When a flow that waits is looked at again.
     entries_at: Time,
+    /// When the node has something to do, and when the station has.
+    node_due: Time,
     due: Time,
     now: Time,
     expired: u64,
@@ -231,6 +233,7 @@ impl<P: Wire> OverlayNode<P> {
             entries: Vec::new(),
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
             entries_at: Time::ZERO,
+            node_due: Time::ZERO,
             due: Time::ZERO,
             now: Time::ZERO,
             expired: 0,
@@ -266,7 +269,8 @@ impl<P: Wire> OverlayNode<P> {
             self.call_once(0, net, |node, now, out| node.refill(now, out));
         }
         let Some(node) = &self.node else { return };
-        self.due = node.next_time(self.now).min(self.entries_at).min(self.hops_due());
+        self.node_due = node.next_time(self.now);
+        self.due = self.node_due.min(self.entries_at).min(self.hops_due());
     }
 
     fn call_once(
@@ -336,21 +340,24 @@ impl<P: Wire> OverlayNode<P> {
         self.head = head;
     }
 
-    /// Tells the carriers what has become of their links.
-    fn look_at_links(&mut self, net: &Net<'_, P>) {
-        let Some(node) = self.node.as_mut().filter(|_| self.hops.is_empty()) else { return };
+    /// Tells the carriers what has become of their links. Returns whether one has changed.
+    fn look_at_links(&mut self, net: &Net<'_, P>) -> bool {
+        let Some(node) = self.node.as_mut().filter(|_| self.hops.is_empty()) else { return false };
+        let mut has_changed = false;
         for (port, neighbour) in self.neighbours.iter().enumerate() {
             let present = net.present(neighbour.link);
             if self.seen[port] == Some(present) {
                 continue;
             }
             self.seen[port] = Some(present);
+            has_changed = true;
             let Present { rate, delay, loss } = present;
             let rate = if loss >= 1.0 { Rate::from_bits_per_sec(0) } else { rate.unwrap_or(UNLIMITED) };
             if let Some(Carrier::Wire(wire)) = node.cat_mut(port) {
                 wire.change(rate, delay, loss, net.now());
             }
         }
+        has_changed
     }
 
     /// Admits the flows whose time has come.
@@ -385,9 +392,14 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
     }
 
     fn on_timer(&mut self, net: &mut Net<'_, P>) {
-        self.look_at_links(net);
+        let has_changed = self.look_at_links(net);
         self.wake_hops(net.now());
         self.admit(net);
+        // Flows are looked at more often than the node has something to do.
+        if !has_changed && self.hops.is_empty() && self.node_due > net.now() {
+            self.due = self.node_due.min(self.entries_at);
+            return;
+        }
         self.call(0, net, |node, now, out| node.on_timer(now, out));
     }
 

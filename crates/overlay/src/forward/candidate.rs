@@ -52,11 +52,21 @@ pub(super) struct Candidate {
     pub(super) nodes: Nodes,
     /// The sum of their differences.
     pub(super) weight: i64,
+    /// Of zombies: whether they leave in place of packets, which they outweigh.
+    pub(super) outweighs: bool,
 }
 
 impl Candidate {
     pub(super) fn new(kind: Kind, port: usize, bin: BinAt, pass: Pass) -> Candidate {
-        Candidate { kind, port, bin, is_sensitive: pass.is_sensitive(), nodes: Nodes::EMPTY, weight: 0 }
+        Candidate {
+            kind,
+            port,
+            bin,
+            is_sensitive: pass.is_sensitive(),
+            nodes: Nodes::EMPTY,
+            weight: 0,
+            outweighs: false,
+        }
     }
 
     /// The largest weight first; then packets before zombies, and by number, so that the order is total.

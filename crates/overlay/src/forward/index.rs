@@ -1,10 +1,13 @@
 //! The gradient of every bin toward every neighbour, kept until something that it depends on changes: the bin's depths, what the neighbour
 //! has advertised, or the ways. A decision then looks for the largest number instead of computing all of them.
 
+mod peaks;
+
 use super::candidate::{Candidate, Kind, Pass};
 use super::{Port, View};
 use crate::nodes::Nodes;
 use crate::queue::BinAt;
+use peaks::Peaks;
 use std::cmp::Reverse;
 
 /// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
@@ -20,37 +23,29 @@ pub(super) struct Slope {
 struct Toward {
     /// The versions of the neighbour's depths and of the ways from which all of it was computed.
     from: Option<(u64, u64)>,
-    packets: Vec<i64>,
-    zombies: Vec<i64>,
+    packets: Peaks,
+    zombies: Peaks,
     sets: Vec<(Nodes, Nodes)>,
 }
 
 impl Toward {
     fn set(&mut self, bin: usize, slope: Slope) {
         if self.sets.len() <= bin {
-            self.packets.resize(bin + 1, 0);
-            self.zombies.resize(bin + 1, 0);
             self.sets.resize(bin + 1, (Nodes::EMPTY, Nodes::EMPTY));
         }
-        self.packets[bin] = slope.packets.1;
-        self.zombies[bin] = slope.zombies.1;
+        self.packets.set(bin, slope.packets.1);
+        self.zombies.set(bin, slope.zombies.1);
         self.sets[bin] = (slope.packets.0, slope.zombies.0);
     }
 
     fn candidate(&self, kind: Kind, port: usize, bin: usize) -> Candidate {
         let (packets, zombies) = self.sets[bin];
         let (nodes, weight) = match kind {
-            Kind::Packets => (packets, self.packets[bin]),
-            Kind::Zombies => (zombies, self.zombies[bin]),
+            Kind::Packets => (packets, self.packets.get(bin)),
+            Kind::Zombies => (zombies, self.zombies.get(bin)),
         };
         Candidate { nodes, weight, ..Candidate::new(kind, port, BinAt::of(bin), Pass::All) }
     }
-}
-
-/// The place of the first of the largest values, if it is above 0.
-fn largest(weights: &[i64]) -> Option<(usize, i64)> {
-    let most = weights.iter().copied().max().filter(|most| *most > 0)?;
-    weights.iter().position(|weight| *weight == most).map(|at| (at, most))
 }
 
 /// All gradients of a node.
@@ -80,8 +75,8 @@ impl Index {
             let before = toward.from.replace((version, ways)).filter(|(_, before)| *before == ways);
             let told = before.and_then(|(before, _)| advertised.changed_since(before));
             if before.is_none_or(|(before, _)| before != version) && told.is_none() {
-                toward.packets.fill(0);
-                toward.zombies.fill(0);
+                toward.packets.clear();
+                toward.zombies.clear();
                 view.queues.active().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
                 continue;
             }
@@ -95,11 +90,11 @@ impl Index {
         }
     }
 
-    /// The candidate that comes first.
-    pub(super) fn first<B, S>(&self, view: &View<'_, B, S>) -> Option<Candidate> {
+    /// The candidate that comes first. Links that have no time for zombies, though some would go, are added to `waits`.
+    pub(super) fn first<B, S>(&self, view: &View<'_, B, S>, waits: &mut u128) -> Option<Candidate> {
         let mut best: Option<(i64, Reverse<Kind>, Reverse<BinAt>, usize)> = None;
-        let mut take = |kind, place, weights: &[i64]| {
-            let Some((bin, weight)) = largest(weights) else { return };
+        let mut take = |kind, place, of: Option<(usize, i64)>| {
+            let Some((bin, weight)) = of else { return };
             let key = (weight, Reverse(kind), Reverse(BinAt::of(bin)));
             // Of equal ones the port that comes first wins.
             if best.is_none_or(|(weight, kind, bin, _)| key > (weight, kind, bin)) {
@@ -108,13 +103,18 @@ impl Index {
         };
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
             let toward = &self.0[port.number];
-            take(Kind::Packets, place, &toward.packets);
-            if port.drains {
-                take(Kind::Zombies, place, &toward.zombies);
+            let packets = toward.packets.largest();
+            take(Kind::Packets, place, packets);
+            let Some(zombies) = toward.zombies.largest() else { continue };
+            if port.drains || port.yields && packets.is_some_and(|(_, weight)| weight < zombies.1) {
+                take(Kind::Zombies, place, Some(zombies));
+            } else {
+                *waits |= 1 << port.number;
             }
         }
         let (_, Reverse(kind), Reverse(bin), place) = best?;
-        Some(self.0[view.ports[place].number].candidate(kind, place, bin.index()))
+        let candidate = self.0[view.ports[place].number].candidate(kind, place, bin.index());
+        Some(Candidate { outweighs: kind == Kind::Zombies, ..candidate })
     }
 
     /// Adds all candidates.
@@ -122,8 +122,7 @@ impl Index {
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
             let toward = &self.0[port.number];
             for (kind, weights) in [(Kind::Packets, &toward.packets), (Kind::Zombies, &toward.zombies)] {
-                let bins = (0..weights.len()).filter(|bin| weights[*bin] > 0);
-                into.extend(bins.map(|bin| toward.candidate(kind, place, bin)));
+                into.extend(weights.above().map(|bin| toward.candidate(kind, place, bin)));
             }
         }
     }

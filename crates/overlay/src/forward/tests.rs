@@ -50,7 +50,13 @@ impl Scene {
         }
         let mut routes = Routes::default();
         routes.compute(id(0), neighbours.len(), &neighbours, &database, false);
-        let port = |one: &Neighbour| Port { number: one.port, node: one.node, room: 6000, drains: true };
+        let port = |one: &Neighbour| Port {
+            number: one.port,
+            node: one.node,
+            room: 6000,
+            drains: true,
+            yields: false,
+        };
         let ports: Vec<Port> = neighbours.iter().map(port).collect();
         let mut advertised = vec![Advertised::default(); ports.len()];
         advertised

@@ -84,6 +84,8 @@ pub(crate) struct Flow {
     /// LOG admission; if there is none the source sends at the rate.
     pub(crate) log: Option<admission::Config>,
     pub(crate) rate: Rate,
+    /// Code point of its inner header.
+    pub(crate) dscp: u8,
 }
 
 impl Flow {
@@ -99,6 +101,7 @@ impl Flow {
             deadline: None,
             log: Some(admission::Config { priority, cap, shape: 20.0 }),
             rate: cap,
+            dscp: 0,
         }
     }
     pub(crate) fn constant(from: u8, to: Key, kbit: u64, deadline: Option<Span>) -> Flow {

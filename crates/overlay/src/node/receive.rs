@@ -7,7 +7,7 @@ use crate::message::Message;
 use crate::message::header::{Header, MOST_HOPS, Unreadable};
 use crate::nodes::Nodes;
 use crate::packet::{Body, Flow, Key, Packet};
-use crate::queue::{Class, Queued};
+use crate::queue::Queued;
 use weir_base::{Span, Time};
 
 /// A sensitive packet without a deadline stands as if it had this time to spare.
@@ -27,35 +27,37 @@ pub struct Admitted {
 impl<B: Body, C: Cat> Node<B, C> {
     /// A packet of a flow has been admitted.
     pub fn admit(&mut self, flow: FlowAt, packet: Admitted, body: B, now: Time, out: &mut impl Output<B>) {
-        let Some((name, receivers, sequence, to, is_sensitive)) = self.name(flow, now) else {
+        let Some((name, sequence, context)) = self.name(flow, now) else {
             self.counters.discarded += 1;
             return out.discard(body, Discard::NoReceiver);
         };
         let packet = Packet {
             flow: name,
             sequence,
-            to,
-            receivers,
+            to: context.to,
+            receivers: context.receivers,
             due: packet.deadline.map(|deadline| now + deadline),
-            is_sensitive,
+            is_sensitive: context.is_sensitive,
             visited: Nodes::EMPTY,
             hops: 0,
             ecn: packet.ecn & 3,
             checksum: packet.checksum,
             body,
         };
-        self.enqueue(packet, now, out);
+        self.enqueue(packet, &context, now, out);
         self.serve(now, out);
     }
 
-    /// The flow's present name, receivers and next sequence number. Where its receivers have changed it becomes another flow, since a
+    /// The flow's present name, next sequence number and context. Where its receivers have changed it becomes another flow, since a
     /// context never changes.
-    fn name(&mut self, at: FlowAt, now: Time) -> Option<(Flow, Nodes, u32, Key, bool)> {
+    fn name(&mut self, at: FlowAt, now: Time) -> Option<(Flow, u32, Context)> {
         let receivers = self.receivers_of(self.flows.get(at.0)?);
         let flow = &mut self.flows[at.0];
         if receivers.is_empty() {
             return None;
         }
+        let (to, is_sensitive, inner) = (flow.to, flow.is_sensitive, flow.inner);
+        let context = Context { to, receivers, is_sensitive, inner };
         let known =
             flow.flow.filter(|name| receivers == flow.receivers && self.contexts.used(*name, now).is_some());
         let name = match known {
@@ -63,8 +65,6 @@ impl<B: Body, C: Cat> Node<B, C> {
             None => {
                 let name = Flow { source: self.id, generation: self.epoch as u8, number: self.next_flow };
                 self.next_flow = self.next_flow.wrapping_add(1);
-                let (to, is_sensitive, inner) = (flow.to, flow.is_sensitive, flow.inner);
-                let context = Context { to, receivers, is_sensitive, inner };
                 if !self.contexts.define(name, context, now) {
                     return None;
                 }
@@ -73,7 +73,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             }
         };
         flow.sequence = flow.sequence.wrapping_add(1) & 0xff_ffff;
-        Some((name, receivers, flow.sequence, flow.to, flow.is_sensitive))
+        Some((name, flow.sequence, context))
     }
 
     /// A packet has come over a link.
@@ -140,11 +140,11 @@ impl<B: Body, C: Cat> Node<B, C> {
             out.deliver(packet.copy_for(Nodes::of(self.id), spare), &context);
             packet.receivers = others;
         }
-        self.enqueue(packet, now, out);
+        self.enqueue(packet, &context, now, out);
     }
 
     /// Queues a packet, or replaces it by zombies if it cannot be in time any more.
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, out: &mut impl Output<B>) {
+    fn enqueue(&mut self, packet: Packet<B>, context: &Context, now: Time, out: &mut impl Output<B>) {
         if let (Key::Group(_), Some(tree)) = (packet.to, &mut self.tree) {
             let counters = &mut self.counters;
             let spares = self.queues.spares();
@@ -153,8 +153,7 @@ impl<B: Body, C: Cat> Node<B, C> {
                 out.discard(packet.body, Discard::Overflow);
             });
         }
-        let is_sensitive = packet.is_sensitive || packet.due.is_some();
-        let class = if is_sensitive { Class::LowLatency } else { Class::Normal };
+        let class = context.class(packet.due.is_some());
         let rank = self.leaves_by(&packet, now);
         let (key, receivers, bytes) = (packet.to, packet.receivers, u64::from(packet.body.bytes()));
         let is_hopeless = packet.due.is_some() && rank <= now;
@@ -169,7 +168,7 @@ impl<B: Body, C: Cat> Node<B, C> {
                 return out.discard(packet.body, Discard::Overflow);
             }
         }
-        self.note_arrival(key, receivers, bytes, is_sensitive, now);
+        self.note_arrival(key, receivers, bytes, class.is_sensitive(), now);
         if is_hopeless {
             self.clean(now, out);
         }

@@ -14,8 +14,6 @@ use weir_base::{Bytes, Rate, Span, Time};
 
 /// Weight of a new queue delay in the mean (digest A 6.8).
 const QUEUE_DELAY_WEIGHT: f64 = 0.001;
-/// Zombies leave at this rate at least, so that a link that tells no capacity holds none for ever.
-const LEAST_DRAIN: Rate = Rate::from_bits_per_sec(8000);
 
 impl<B: Body, C: Cat> Node<B, C> {
     /// A carrier has room again.
@@ -29,7 +27,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         if self.queues.active().is_empty() {
             return;
         }
-        let mut is_clean = false;
+        let mut is_clean = !self.queues.has_sensitive();
         while let Some(decision) = self.decide(now) {
             // Late packets are looked for only when something can go.
             if !std::mem::replace(&mut is_clean, true) {
@@ -64,7 +62,8 @@ impl<B: Body, C: Cat> Node<B, C> {
                 continue;
             };
             let (room, drains) = (port.cat.room(now).get(), port.drains_at <= now);
-            self.view.push(Port { number, node, room, drains });
+            let yields = self.config.zombies.is_improved() && port.owed < LARGEST;
+            self.view.push(Port { number, node, room, drains, yields });
         }
     }
 
@@ -80,7 +79,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
     }
 
-    /// Zombies leave: at no cost for the link, but at the rate at which it drains.
+    /// Zombies leave: at no cost for the link, but only in the time that it does not need for packets, or in the turn of packets.
     fn let_go(&mut self, decision: Decision, sensitive: bool, now: Time) {
         let classes = if sensitive { Class::SENSITIVE_ZOMBIES } else { Class::NORMAL_ZOMBIES };
         let mut largest = 0;
@@ -93,10 +92,8 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
         let port = &mut self.ports[decision.port];
         port.sent.zombies += largest;
-        let capacity = port.cat.capacity().max(LEAST_DRAIN);
         // Learned depth may stay; its turn at the link is over all the same.
-        let turn = if largest == 0 { LARGEST } else { largest };
-        port.drains_at = port.drains_at.max(now) + capacity.time_to_send(Bytes::new(turn));
+        port.let_go(if largest == 0 { LARGEST } else { largest }, &self.config.zombies, now);
     }
 
     /// Takes up to `most` bytes of one class; returns how many left.
@@ -131,6 +128,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         let Some(mut packet) = taken else { return };
         packet.body.waited(now.since(arrived));
         self.note_departure(decision.bin, &packet, class, now.since(arrived), now);
+        self.settle_debt(&decision, &packet, class);
         self.transmit(decision.port, packet, decision.reason, now, out);
     }
 
@@ -141,6 +139,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         let Some(mut packet) = taken else { return };
         packet.body.waited(now.since(arrived));
         self.note_departure(decision.bin, &packet, Class::Normal, now.since(arrived), now);
+        self.settle_debt(&decision, &packet, Class::Normal);
         self.transmit(decision.port, packet, decision.reason, now, out);
     }
 
@@ -163,6 +162,18 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
     }
 
+    /// A packet whose turn zombies have had leaves zombies in its place. So depths fall by no more than the link's rate, though no packet
+    /// waits for zombies.
+    fn settle_debt(&mut self, decision: &Decision, packet: &Packet<B>, class: Class) {
+        let port = &mut self.ports[decision.port];
+        let bytes = port.owed.min(packet.body.bytes().into());
+        port.owed -= bytes;
+        for node in packet.receivers.iter() {
+            self.queues.add_zombies(decision.bin, node, VIRTUAL[usize::from(class.is_sensitive())], bytes);
+            self.counters.zombies_added += bytes;
+        }
+    }
+
     /// When the oldest packet of a bin's sensitive or other traffic came.
     fn oldest(&self, at: BinAt, sensitive: bool) -> Option<Time> {
         let bin = self.queues.bin(at);
@@ -182,12 +193,11 @@ impl<B: Body, C: Cat> Node<B, C> {
         out: &mut impl Output<B>,
     ) {
         let flow = packet.flow;
-        let Some(context) = self.contexts.used(flow, now) else {
+        let Some((context, attach)) = self.contexts.used_toward(port, flow, now) else {
             self.counters.discarded += 1;
             return out.discard(packet.body, super::Discard::NoContext);
         };
         packet.visited = packet.visited.with(self.id);
-        let attach = self.contexts.must_attach(flow, port);
         let link = &mut self.ports[port];
         let most = Bytes::new(LONGEST as u64 + u64::from(packet.body.bytes()));
         let left = packet.due.map(|due| due.since(now).saturating_sub(link.cat.transit(most, now)));
@@ -205,7 +215,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         bytes.clear();
         header.encode(&context, attach, bytes);
         let whole = bytes.len() as u64 + u64::from(packet.body.bytes());
-        link.cat.offer(Bytes::new(whole), now);
+        link.offer(Bytes::new(whole), &self.config.zombies, now);
         link.sent.data += whole;
         self.counters.packets += 1;
         self.counters.header_bytes += bytes.len() as u64;
@@ -304,11 +314,9 @@ impl<B: Body, C: Cat> Node<B, C> {
         if !waits || now.since(since) <= threshold {
             return;
         }
-        let own = self.steepest(&[at], Some(node), sensitive, now);
-        let largest = *largest[usize::from(sensitive)].get_or_insert_with(|| {
-            let bins = self.queues.active().to_vec();
-            self.steepest(&bins, None, sensitive, now)
-        });
+        let own = self.steepest(Some((at, node)), sensitive, now);
+        let largest =
+            *largest[usize::from(sensitive)].get_or_insert_with(|| self.steepest(None, sensitive, now));
         let rivals = Rivals { largest, own, hysteresis: self.config.gradients.hysteresis.get() };
         let Some(destination) = self.queues.bin_mut(at).destinations.get_mut(node) else { return };
         let added = destination.state.starvation.on_period(sensitive, since, threshold, rivals, now);
@@ -316,10 +324,13 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.counters.zombies_added += added;
     }
 
-    fn steepest(&mut self, bins: &[BinAt], only: Option<NodeId>, sensitive: bool, now: Time) -> i64 {
+    /// The largest gradient of any bin, or that of one destination.
+    fn steepest(&mut self, of: Option<(BinAt, NodeId)>, sensitive: bool, now: Time) -> i64 {
         self.look(now);
         let Node { queues, view, advertised, routes, forwarder, config, .. } = self;
         let view = View { queues, ports: view, advertised, routes, now };
+        let bins = of.as_ref().map_or(view.queues.active(), |(at, _)| std::slice::from_ref(at));
+        let only = of.map(|(_, node)| node);
         forwarder.steepest(&view, bins, only, sensitive, |one, sensitive| forwarded(config, one, sensitive))
     }
 }

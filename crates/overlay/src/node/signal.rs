@@ -223,7 +223,7 @@ impl<B: Body, C: Cat> Node<B, C> {
                 if port.cat.room(now) == Bytes::ZERO {
                     next = next.min(port.cat.ready(now));
                 }
-                if port.drains_at > now {
+                if port.drains_at > now && self.forwarder.waits_for(number) {
                     next = next.min(port.drains_at);
                 }
             }
@@ -386,7 +386,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.counters.signals += 1;
         self.counters.signal_bytes += bytes;
         let link = &mut self.ports[port];
-        link.cat.offer(Bytes::new(bytes), now);
+        link.offer(Bytes::new(bytes), &self.config.zombies, now);
         link.sent.signals += bytes;
         out.signal(port, &self.scratch.datagram, std::mem::take(&mut self.scratch.worth));
         self.scratch.datagram.clear();

@@ -44,6 +44,45 @@ fn a_flow_uses_both_paths_of_a_diamond_fully() {
     assert!(rate > 0.95 * 8.0 * PAYLOAD, "{rate} Mbit/s");
 }
 
+/// A small flow of control, a sensitive one and a bulk flow offer more than a link carries.
+#[test]
+fn control_and_sensitive_packets_do_not_wait_for_normal_ones() {
+    let mut net = Net::new(3, config());
+    net.link(0, 1, 10_000, ms(2));
+    net.link(1, 2, 2000, ms(2));
+    let control = Source { dscp: crate::context::CONTROL, ..Source::constant(0, node(2), 200, None) };
+    let sensitive = Source { deadline: Some(ms(500)), ..Source::log(0, node(2), 1.0) };
+    let flows = [control, sensitive, Source::log(0, node(2), 1.0)].map(|flow| net.flow(flow));
+    net.run(at(10_000));
+    let delays = flows.map(|flow| net.delay(flow, 2, at(3000), at(10_000)));
+    let rate = net.rate(flows[0], 2, at(3000), at(10_000));
+    // A packet takes 4.3 ms on the slow link, which holds up to 8 ms of others when it is filled; 4 ms are of links.
+    assert!((rate - 0.2).abs() < 0.01 && delays[0].1 < 25.0, "{rate} Mbit/s, {delays:?} ms");
+    assert!(delays[0].0 < delays[2].0 / 2.0 && delays[1].0 < delays[2].0 / 2.0, "{delays:?} ms");
+}
+
+/// Two flows fill a link. What it sends and the zombies that leave, two bytes for each of idle time, take no more than its rate.
+#[test]
+fn zombies_leave_in_the_time_that_a_link_does_not_need_for_packets() {
+    let zombies = "zlr".parse().unwrap();
+    let mut net = Net::new(4, Config { zombies, ..config() });
+    net.link(0, 2, 5000, ms(5));
+    net.link(1, 2, 5000, ms(5));
+    net.link(2, 3, 4000, ms(5));
+    [0, 1].iter().for_each(|from| _ = net.flow(Source::log(*from, node(3), 1.0)));
+    let taken = |net: &Net| {
+        let sent = net.nodes[2].ports[2].sent;
+        let datagrams = net.nodes[2].counters().packets + net.nodes[2].counters().signals;
+        (sent.data + sent.signals + 28 * datagrams, sent.zombies)
+    };
+    net.run(at(3000));
+    let before = taken(&net);
+    net.run(at(13_000));
+    let (data, zombies) = (taken(&net).0 - before.0, taken(&net).1 - before.1);
+    // Messages to nodes 0 and 1 have headers too, of 1 % of this link's rate.
+    assert!(data > 4_700_000 && zombies > 0 && data + zombies / 2 < 5_060_000, "{data} and {zombies} bytes");
+}
+
 #[test]
 fn flows_share_a_bottleneck_in_proportion_to_their_priorities() {
     let mut net = Net::new(4, config());

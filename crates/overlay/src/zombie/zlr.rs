@@ -51,6 +51,9 @@ pub struct Config {
     pub longest: Span,
     /// Zombie bytes for each byte that leaves while packets stand; the study has 1.
     pub gain: u32,
+    /// Zombie bytes that leave for each that the link has time for. With 1, as in the study, depths fall no faster than without
+    /// virtual depth, so that zombies that came for a burst keep the depth too high for long.
+    pub drain: u32,
 }
 
 impl Default for Config {
@@ -61,6 +64,7 @@ impl Default for Config {
             shortest: Span::from_millis(100),
             longest: Span::from_secs(1),
             gain: 4,
+            drain: 2,
         }
     }
 }
@@ -72,6 +76,9 @@ impl Config {
         }
         if self.longest < self.shortest {
             return Some("longest");
+        }
+        if self.drain == 0 {
+            return Some("drain");
         }
         (self.gain == 0).then_some("gain")
     }

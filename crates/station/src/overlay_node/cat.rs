@@ -73,6 +73,9 @@ impl Cat for Carrier {
     fn capacity(&self) -> Rate {
         either!(self, one => one.capacity())
     }
+    fn overhead(&self) -> Bytes {
+        either!(self, one => one.overhead())
+    }
     #[inline]
     fn delay(&self) -> Delay {
         either!(self, one => one.delay())
