@@ -24,7 +24,7 @@ use crate::linkstate::Routes;
 use crate::multicast::{self, Forwarding, Offer};
 use crate::nodes::{NODES, NodeId, Nodes, PerNode};
 use crate::packet::{Body, Key, Packet};
-use crate::queue::{BinAt, Class, Destination, Place, Queues};
+use crate::queue::{BinAt, Class, Destination, Queues, Slot};
 use candidate::Candidate;
 use index::{Index, Slope};
 use std::cmp::Reverse;
@@ -87,7 +87,7 @@ pub enum Action {
         /// Its class.
         class: Class,
         /// Its place.
-        place: Place,
+        place: Slot,
     },
     /// A coded packet of the bin goes for these destinations.
     Coded,
@@ -396,9 +396,9 @@ impl Forwarder {
         &self,
         view: &View<'_, B, S>,
         port: &Port,
-        first: Place,
+        first: Slot,
         nodes: Nodes,
-    ) -> Option<Place> {
+    ) -> Option<Slot> {
         let is_allowed = |packet: &Packet<B>| {
             !packet.visited.has(port.node) || !closer(view.routes, port, nodes).is_empty()
         };
@@ -409,8 +409,8 @@ impl Forwarder {
     fn searched<'a, B: Body, S: Default>(
         &self,
         view: &'a View<'_, B, S>,
-        first: Place,
-    ) -> impl Iterator<Item = (Place, &'a Packet<B>)> {
+        first: Slot,
+    ) -> impl Iterator<Item = (Slot, &'a Packet<B>)> {
         std::iter::successors(Some(first), |&at| view.queues.after(at))
             .take(self.config.multicast.search as usize)
             .map_while(|at| Some((at, &view.queues.entry(at)?.packet)))
@@ -422,7 +422,7 @@ impl Forwarder {
         &self,
         view: &View<'_, B, S>,
         candidate: Candidate,
-    ) -> Option<(Place, Offer)> {
+    ) -> Option<(Slot, Offer)> {
         let difference = |node: NodeId| self.differences[node.index()].unwrap_or(0);
         let offers = view.queues.bin(candidate.bin).sets().filter_map(|(receivers, place)| {
             Some((place, multicast::offer(receivers, candidate.nodes, difference)?))
@@ -435,7 +435,7 @@ impl Forwarder {
         &self,
         view: &View<'_, B, S>,
         candidate: Candidate,
-        place: Place,
+        place: Slot,
         sent: Nodes,
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) -> Nodes {

@@ -169,7 +169,7 @@ struct Port<C> {
     /// The delay and capacity as they were last announced.
     announced: (Delay, Rate),
     depths: depths::DepthsOut,
-    told: signal::Told,
+    told: signal::SentCapacity,
     flood_links: Nodes,
     flood_groups: Nodes,
     replies: Vec<Message>,
@@ -319,7 +319,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             owed: 0,
             announced,
             depths: depths::DepthsOut::default(),
-            told: signal::Told::default(),
+            told: signal::SentCapacity::default(),
             flood_links: Nodes::EMPTY,
             flood_groups: Nodes::EMPTY,
             replies: Vec::new(),

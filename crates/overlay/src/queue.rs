@@ -10,7 +10,7 @@ mod list;
 
 pub use class::Class;
 pub use destination::Destination;
-pub use list::{Entry, Place};
+pub use list::{Entry, Slot};
 
 use crate::nodes::{NodeId, Nodes, PerNode};
 use crate::packet::{Body, GroupId, Key, Packet};
@@ -70,7 +70,7 @@ pub struct Bin<S> {
 
 impl<S> Bin<S> {
     /// The first packet of a class.
-    pub fn first(&self, class: Class) -> Option<Place> {
+    pub fn first(&self, class: Class) -> Option<Slot> {
         self.lists[class.list()].first()
     }
     /// The number of packets of a class.
@@ -82,7 +82,7 @@ impl<S> Bin<S> {
         self.sensitive > 0
     }
     /// Of a group: the sets of receivers that its normal packets are for, each with its oldest packet.
-    pub fn sets(&self) -> impl Iterator<Item = (Nodes, Place)> {
+    pub fn sets(&self) -> impl Iterator<Item = (Nodes, Slot)> {
         self.alike.sets()
     }
     fn is_group(&self) -> bool {
@@ -216,15 +216,15 @@ impl<B: Body, S: Default> Queues<B, S> {
     }
     /// The packet at a place.
     #[inline]
-    pub fn entry(&self, place: Place) -> Option<&Entry<B>> {
+    pub fn entry(&self, place: Slot) -> Option<&Entry<B>> {
         self.slab.entry(place)
     }
     /// A number that is higher for packets that came later.
-    pub fn age(&self, place: Place) -> u64 {
+    pub fn age(&self, place: Slot) -> u64 {
         self.slab.age(place)
     }
     /// The place behind this one in the same class.
-    pub fn after(&self, place: Place) -> Option<Place> {
+    pub fn after(&self, place: Slot) -> Option<Slot> {
         self.slab.after(place)
     }
 
@@ -322,7 +322,7 @@ impl<B: Body, S: Default> Queues<B, S> {
     }
 
     /// The packet at a place of a group's normal class joins, or leaves, those that are for the same receivers.
-    fn arrange(&mut self, at: BinAt, class: Class, place: Place, receivers: Nodes, joins: bool) {
+    fn arrange(&mut self, at: BinAt, class: Class, place: Slot, receivers: Nodes, joins: bool) {
         let bin = &mut self.bins[at.0 as usize];
         if class != Class::Normal || !bin.is_group() {
             return;
@@ -348,7 +348,7 @@ impl<B: Body, S: Default> Queues<B, S> {
         &mut self,
         at: BinAt,
         class: Class,
-        place: Place,
+        place: Slot,
         nodes: Nodes,
         now: Time,
     ) -> Option<Packet<B>> {
@@ -396,7 +396,7 @@ impl<B: Body, S: Default> Queues<B, S> {
     }
 
     /// Takes a whole packet out without noting a departure.
-    pub fn remove(&mut self, at: BinAt, class: Class, place: Place) -> Option<Packet<B>> {
+    pub fn remove(&mut self, at: BinAt, class: Class, place: Slot) -> Option<Packet<B>> {
         let receivers = self.slab.entry(place)?.packet.receivers;
         self.arrange(at, class, place, receivers, false);
         let entry = self.slab.remove(&mut self.bins[at.0 as usize].lists[class.list()], place)?;
@@ -406,7 +406,7 @@ impl<B: Body, S: Default> Queues<B, S> {
     }
 
     /// Moves a packet to the critical queue.
-    pub fn make_critical(&mut self, at: BinAt, place: Place) {
+    pub fn make_critical(&mut self, at: BinAt, place: Slot) {
         _ = self.bin_mut(at);
         let bin = &mut self.bins[at.0 as usize];
         let Some(entry) = self.slab.remove(&mut bin.lists[Class::LowLatency.list()], place) else { return };

@@ -6,7 +6,7 @@ use crate::gradient::Side;
 use crate::multicast::{self, Offer};
 use crate::nodes::{NodeId, Nodes};
 use crate::packet::{Body, Key};
-use crate::queue::{BinAt, Class, Destination, Place};
+use crate::queue::{BinAt, Class, Destination, Slot};
 
 impl Forwarder {
     /// The same by one depth of the group: the sums over the destinations that the neighbour can reach (digest G 2.1).
@@ -46,7 +46,7 @@ impl Forwarder {
         &self,
         view: &View<'_, B, S>,
         candidate: Candidate,
-        first: Place,
+        first: Slot,
     ) -> Option<Decision> {
         let port = &view.ports[candidate.port];
         let difference = |node: NodeId| {
@@ -55,7 +55,7 @@ impl Forwarder {
             let there = Side { depth: view.advertised[port.number].sum(node), hops };
             self.config.gradients.difference(own, there).unwrap_or(0)
         };
-        let mut best: Option<(Place, Offer)> = None;
+        let mut best: Option<(Slot, Offer)> = None;
         for (at, packet) in self.searched(view, first) {
             if let Some(offer) = multicast::offer_by_sums(packet.receivers, candidate.nodes, difference)
                 && best.is_none_or(|(_, best)| offer.beats(&best, true))

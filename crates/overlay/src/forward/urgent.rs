@@ -4,7 +4,7 @@ use super::{Action, Decision, Port, Reason, SEARCH_BYTES, View};
 use crate::linkstate::routes::is_in_time;
 use crate::nodes::{NodeId, Nodes};
 use crate::packet::Body;
-use crate::queue::{Bin, Class, Place};
+use crate::queue::{Bin, Class, Slot};
 use weir_base::Time;
 
 /// The packet of a bin's sensitive classes with the least time left among those that arrive in time over a neighbour that they have not
@@ -14,12 +14,12 @@ pub(super) fn most_urgent<B: Body, S: Default>(
     port: &Port,
     bin: &Bin<S>,
     wanted: Nodes,
-) -> Option<(Class, Place, Nodes)> {
+) -> Option<(Class, Slot, Nodes)> {
     if let Some(place) = bin.first(Class::Control) {
         let nodes = view.queues.entry(place)?.packet.receivers.and(wanted);
         return (!nodes.is_empty()).then_some((Class::Control, place, nodes));
     }
-    let mut best: Option<(Time, Place, Nodes)> = None;
+    let mut best: Option<(Time, Slot, Nodes)> = None;
     let mut place = bin.first(Class::LowLatency);
     let mut left = port.room + SEARCH_BYTES;
     while let Some(at) = place {

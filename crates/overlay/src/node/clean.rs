@@ -9,7 +9,7 @@ use crate::forward::SEARCH_BYTES;
 use crate::linkstate::routes::is_in_time;
 use crate::nodes::Nodes;
 use crate::packet::Body;
-use crate::queue::{BinAt, Class, Place};
+use crate::queue::{BinAt, Class, Slot};
 use weir_base::Time;
 
 /// What becomes of a packet.
@@ -56,7 +56,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
     }
 
-    fn fate(&self, place: Place, class: Class, now: Time) -> Fate {
+    fn fate(&self, place: Slot, class: Class, now: Time) -> Fate {
         let Some(packet) = self.queues.entry(place).map(|entry| &entry.packet) else { return Fate::Stays };
         if packet.due.is_none() {
             return Fate::Stays;
@@ -82,7 +82,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         &mut self,
         at: BinAt,
         class: Class,
-        place: Place,
+        place: Slot,
         late: Nodes,
         bytes: u64,
         now: Time,

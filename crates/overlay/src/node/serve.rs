@@ -7,7 +7,7 @@ use crate::forward::{Action, Decision, Port, Reason, View};
 use crate::message::header::{Header, LONGEST};
 use crate::nodes::{NodeId, Nodes};
 use crate::packet::{Body, Packet};
-use crate::queue::{BinAt, Class, Place};
+use crate::queue::{BinAt, Class, Slot};
 use crate::starvation::{self, Rivals};
 use crate::zombie::LARGEST;
 use weir_base::{Bytes, Rate, Span, Time};
@@ -122,7 +122,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         taken
     }
 
-    fn send(&mut self, decision: Decision, class: Class, place: Place, now: Time, out: &mut impl Output<B>) {
+    fn send(&mut self, decision: Decision, class: Class, place: Slot, now: Time, out: &mut impl Output<B>) {
         let arrived = self.queues.entry(place).map_or(now, |entry| entry.arrived);
         let taken = self.queues.take(decision.bin, class, place, decision.nodes, now);
         let Some(mut packet) = taken else { return };

@@ -35,7 +35,7 @@ const MOST_REPLIES: usize = 64;
 
 /// What a neighbour was told of the link's capacity.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SentCapacity {
     capacity: Rate,
     at: Option<Time>,
 }
@@ -122,7 +122,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.contexts.forget_neighbour(port);
         link.depths.due = now;
         link.depths.cursor = None;
-        link.told = Told::default();
+        link.told = SentCapacity::default();
         if change == Change::Up {
             // The other end may have been apart from the network: it is told everything.
             link.flood_links = self.database.all_links().map(|links| links.origin).collect();
@@ -415,7 +415,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         let age = link.told.at.map_or(Span::MAX, |at| now.since(at));
         let is_notable = differs(link.told.capacity.bits_per_sec() as f64, capacity.bits_per_sec() as f64);
         if age >= CAPACITY_PERIOD || is_notable && age >= CAPACITY_HOLD {
-            link.told = Told { capacity, at: Some(now) };
+            link.told = SentCapacity { capacity, at: Some(now) };
             self.append(port, &Message::Capacity(capacity), now, out);
             self.add_hello(port, now, out);
             self.flush(port, now, out);

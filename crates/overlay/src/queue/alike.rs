@@ -1,15 +1,15 @@
 //! Packets of a group's bin by the receivers that they are still for: for each set of receivers a list, the oldest packet first. A choice
 //! among all packets then looks at each set once. Few sets occur at a time, since packets part at the same places.
 
-use super::list::{Place, Slab};
+use super::list::{Slab, Slot};
 use crate::nodes::Nodes;
 
 /// The packets for one set of receivers.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     receivers: Nodes,
-    first: Place,
-    last: Place,
+    first: Slot,
+    last: Slot,
 }
 
 /// The sets of a bin.
@@ -18,12 +18,12 @@ pub(crate) struct Alike(Vec<Row>);
 
 impl Alike {
     /// The sets, each with its oldest packet.
-    pub(crate) fn sets(&self) -> impl Iterator<Item = (Nodes, Place)> {
+    pub(crate) fn sets(&self) -> impl Iterator<Item = (Nodes, Slot)> {
         self.0.iter().map(|row| (row.receivers, row.first))
     }
 
     /// A packet is for this set of receivers now. It stands by its age, which is usually the lowest.
-    pub(crate) fn add<B>(&mut self, slab: &mut Slab<B>, place: Place, receivers: Nodes) {
+    pub(crate) fn add<B>(&mut self, slab: &mut Slab<B>, place: Slot, receivers: Nodes) {
         let Some(row) = self.0.iter_mut().find(|row| row.receivers == receivers) else {
             slab.set_alike(place, (None, None));
             self.0.push(Row { receivers, first: place, last: place });
@@ -46,7 +46,7 @@ impl Alike {
     }
 
     /// A packet is no longer for this set of receivers.
-    pub(crate) fn remove<B>(&mut self, slab: &mut Slab<B>, place: Place, receivers: Nodes) {
+    pub(crate) fn remove<B>(&mut self, slab: &mut Slab<B>, place: Slot, receivers: Nodes) {
         let Some(at) = self.0.iter().position(|row| row.receivers == receivers) else { return };
         let (before, after) = slab.alike(place);
         let row = &mut self.0[at];

@@ -6,12 +6,12 @@ use weir_base::Time;
 
 /// How far from its end a list is searched at most.
 const FAR: u32 = 200;
-/// The place of no packet.
+/// The slot of no packet.
 const NONE: u32 = u32::MAX;
 
-/// A packet's place in the slab, valid while it stays queued.
+/// A packet's slot in the slab, valid while it stays queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Slot(u32);
 
 /// A packet in a queue.
 #[derive(Debug)]
@@ -25,20 +25,20 @@ pub struct Entry<B> {
 }
 
 #[derive(Debug)]
-struct Slot<B> {
+struct Held<B> {
     entry: Option<Entry<B>>,
     before: u32,
     after: u32,
     /// Grows from one packet to the next: its age.
     age: u64,
     /// The packets before and behind it in its row ([`super::alike`]).
-    alike: (Option<Place>, Option<Place>),
+    alike: (Option<Slot>, Option<Slot>),
 }
 
 /// The slab.
 #[derive(Debug)]
 pub(crate) struct Slab<B> {
-    slots: Vec<Slot<B>>,
+    slots: Vec<Held<B>>,
     free: u32,
     used: u32,
     stored: u64,
@@ -58,11 +58,11 @@ impl List {
     pub(crate) fn packets(self) -> u32 {
         self.packets
     }
-    pub(crate) fn first(self) -> Option<Place> {
-        (self.head != NONE).then_some(Place(self.head))
+    pub(crate) fn first(self) -> Option<Slot> {
+        (self.head != NONE).then_some(Slot(self.head))
     }
-    pub(crate) fn last(self) -> Option<Place> {
-        (self.tail != NONE).then_some(Place(self.tail))
+    pub(crate) fn last(self) -> Option<Slot> {
+        (self.tail != NONE).then_some(Slot(self.tail))
     }
 }
 
@@ -76,40 +76,40 @@ impl<B> Slab<B> {
     }
 
     #[inline]
-    pub(crate) fn entry(&self, place: Place) -> Option<&Entry<B>> {
+    pub(crate) fn entry(&self, place: Slot) -> Option<&Entry<B>> {
         self.slots.get(place.0 as usize)?.entry.as_ref()
     }
 
-    pub(crate) fn entry_mut(&mut self, place: Place) -> Option<&mut Entry<B>> {
+    pub(crate) fn entry_mut(&mut self, place: Slot) -> Option<&mut Entry<B>> {
         self.slots.get_mut(place.0 as usize)?.entry.as_mut()
     }
 
     /// The place behind this one in its list.
     #[inline]
-    pub(crate) fn after(&self, place: Place) -> Option<Place> {
+    pub(crate) fn after(&self, place: Slot) -> Option<Slot> {
         let after = self.slots.get(place.0 as usize)?.after;
-        (after != NONE).then_some(Place(after))
+        (after != NONE).then_some(Slot(after))
     }
 
     /// A number that is higher for packets that were stored later.
     #[inline]
-    pub(crate) fn age(&self, place: Place) -> u64 {
+    pub(crate) fn age(&self, place: Slot) -> u64 {
         self.slots.get(place.0 as usize).map_or(0, |slot| slot.age)
     }
 
     /// The packets before and behind this one in its row.
-    pub(crate) fn alike(&self, place: Place) -> (Option<Place>, Option<Place>) {
+    pub(crate) fn alike(&self, place: Slot) -> (Option<Slot>, Option<Slot>) {
         self.slots.get(place.0 as usize).map_or((None, None), |slot| slot.alike)
     }
 
-    pub(crate) fn set_alike(&mut self, place: Place, alike: (Option<Place>, Option<Place>)) {
+    pub(crate) fn set_alike(&mut self, place: Slot, alike: (Option<Slot>, Option<Slot>)) {
         if let Some(slot) = self.slots.get_mut(place.0 as usize) {
             slot.alike = alike;
         }
     }
 
     /// The packet at this place from the end, which is 1 for the last; `None` if it is farther than [`FAR`] or there is none.
-    pub(crate) fn nth_last(&self, list: List, place: u32) -> Option<Place> {
+    pub(crate) fn nth_last(&self, list: List, place: u32) -> Option<Slot> {
         if place == 0 || place > FAR.min(list.packets) {
             return None;
         }
@@ -117,14 +117,14 @@ impl<B> Slab<B> {
         for _ in 1..place {
             at = self.slots.get(at as usize)?.before;
         }
-        Some(Place(at))
+        Some(Slot(at))
     }
 
     fn store(&mut self, entry: Entry<B>) -> u32 {
         self.used += 1;
         self.stored += 1;
         let (age, alike) = (self.stored, (None, None));
-        let slot = Slot { entry: Some(entry), before: NONE, after: NONE, age, alike };
+        let slot = Held { entry: Some(entry), before: NONE, after: NONE, age, alike };
         let at = self.free;
         if let Some(place) = self.slots.get_mut(at as usize) {
             self.free = place.after;
@@ -136,10 +136,10 @@ impl<B> Slab<B> {
     }
 
     /// Adds a packet behind all others.
-    pub(crate) fn push(&mut self, list: &mut List, entry: Entry<B>) -> Place {
+    pub(crate) fn push(&mut self, list: &mut List, entry: Entry<B>) -> Slot {
         let at = self.store(entry);
         self.link(list, list.tail, at);
-        Place(at)
+        Slot(at)
     }
 
     /// Adds a packet behind those of the same or a lower rank. The search begins at the end, where a packet usually belongs.
@@ -171,7 +171,7 @@ impl<B> Slab<B> {
     }
 
     /// Takes a packet out of its list.
-    pub(crate) fn remove(&mut self, list: &mut List, place: Place) -> Option<Entry<B>> {
+    pub(crate) fn remove(&mut self, list: &mut List, place: Slot) -> Option<Entry<B>> {
         let slot = self.slots.get_mut(place.0 as usize)?;
         let entry = slot.entry.take()?;
         let (before, after) = (slot.before, slot.after);
