@@ -2,6 +2,7 @@
 
 mod drawn;
 mod names;
+mod overhead;
 #[cfg(test)]
 mod tests;
 
@@ -65,7 +66,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         source.fates(),
         source.retransmissions(),
         source.backlog(),
-        overlay::overhead(&set),
+        overhead::overhead(&set),
     ];
     let charts = [source.goodput(), source.delay()].into_iter().chain(own).chain(rest);
     // Empty plots are left out.

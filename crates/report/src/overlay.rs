@@ -1,14 +1,11 @@
 //! What a run's page shows of an overlay: its topology with the load of each link and the depths of each node over time, the links that
-//! each flow's packets take, and the overhead by parts. All of it comes from records: links' bytes, and states of nodes.
+//! each flow's packets take. All of it comes from records: links' bytes, and states of nodes.
 
 mod layout;
 mod table;
-mod write;
 
 pub(crate) use table::tables;
-pub(crate) use write::push;
 
-use crate::charts::{Chart, Ink, Line};
 use weir_engine::FinishedRun;
 use weir_plan::address::port_of;
 use weir_record::metrics::overlay;
@@ -34,7 +31,7 @@ pub(crate) const PARTS: [(&str, &str, Metric); 4] = [
     ("acknowledgement_bytes", "acknowledgements", overlay::OVERLAY_ACKNOWLEDGEMENTS),
 ];
 /// The state of what they carry.
-const PAYLOAD: &str = "payload_bytes";
+pub(crate) const PAYLOAD: &str = "payload_bytes";
 
 /// Whether a state of a node is one of many of its kind (a bin, a neighbour, a flow), which have no plots of their own.
 pub(crate) fn is_part(state: &str) -> bool {
@@ -116,41 +113,14 @@ pub(crate) fn overlay(run: &FinishedRun, view: &View<'_>, records: &Records) -> 
     Some(overlay)
 }
 
-/// The plot of what nodes send beyond payload, by parts; without lines if the run has no overlay.
-pub(crate) fn overhead(set: &SeriesSet<'_>) -> Chart {
-    let grown = set.grown(|name| name == PAYLOAD || PARTS.iter().any(|(part, ..)| *part == name));
-    let line = |(place, (state, name)): (usize, (&str, &str))| {
-        let of = grown.iter().filter(|(_, known, _)| *known == state);
-        let values = of.map(|(.., values)| rates(set, values)).reduce(added)?;
-        let is_there = values.iter().flatten().any(|value| *value > 0.0);
-        let hidden = state == PAYLOAD;
-        let ink = if hidden { Ink::Class(0) } else { Ink::Plain(place) };
-        let (thin, bound) = (false, false);
-        is_there.then(|| Line { name: name.into(), ink, thin, hidden, bound, values })
-    };
-    let parts = PARTS.iter().map(|(state, name, _)| (*state, *name));
-    // A run without an overlay may have stations with counters of their own, but none of headers.
-    let is_overlay = grown.iter().any(|(_, name, _)| *name == PARTS[0].0);
-    let all = parts.chain([(PAYLOAD, "payload")]).enumerate().filter(|_| is_overlay);
-    Chart {
-        key: "overlay-overhead".into(),
-        title: "Overhead by parts".into(),
-        unit: "Mbit/s".into(),
-        note: Some("What all nodes send to each other beyond payload: IP bytes at each link, parts on top of each other. A packet counts at each link that it passes.".into()),
-        lines: all.filter_map(line).collect(),
-        stacked: true,
-        ..Chart::default()
-    }
-}
-
 /// A counter's growth as rates in Mbit/s.
-fn rates(set: &SeriesSet<'_>, growth: &Values) -> Values {
+pub(crate) fn rates(set: &SeriesSet<'_>, growth: &Values) -> Values {
     let each = growth.iter().zip(set.covered_s());
     each.map(|(bytes, time)| bytes.filter(|_| time > 0.0).map(|bytes| MEGABITS * bytes / time)).collect()
 }
 
 /// The sum of two series, point by point.
-fn added(mut one: Values, other: Values) -> Values {
+pub(crate) fn added(mut one: Values, other: Values) -> Values {
     for (one, other) in one.iter_mut().zip(other) {
         *one = one.map_or(other, |one| Some(one + other.unwrap_or_default()));
     }

@@ -1,6 +1,8 @@
 //! The data of the pages' scripts: the lab's table for the index and the comparison, and each run's series. Pages open from
 //! disk, where a browser lets no script fetch a file: the data files are therefore scripts themselves, `weir.lab({...})`.
 
+mod overlay;
+
 use crate::absent;
 use crate::charts::{Chart, Ink, RunSeries};
 use crate::compact::{push_compact, push_line};
@@ -338,7 +340,7 @@ pub(crate) fn series(run: &Run, series: &RunSeries, colours: &HashMap<String, us
     }
     if let Some(overlay) = &series.overlay {
         push(&mut script, b",\"overlay\":");
-        crate::overlay::push(overlay, &mut script);
+        overlay::push(overlay, &mut script);
     }
     push(&mut script, b"});\n");
     script

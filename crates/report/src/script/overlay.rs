@@ -1,12 +1,12 @@
 //! An overlay in a run's script, as `assets/topology.js` reads it.
 
-use super::Overlay;
+use super::push_json;
 use crate::compact::{push_compact, push_line};
-use crate::script::push_json;
+use crate::overlay::Overlay;
 use weir_record::Values;
 
 /// Appends the overlay as JSON.
-pub(crate) fn push(overlay: &Overlay, script: &mut Vec<u8>) {
+pub(super) fn push(overlay: &Overlay, script: &mut Vec<u8>) {
     script.extend(b"{\"p\":");
     push_compact(Some(overlay.period_s), script);
     script.extend(b",\"n\":");
