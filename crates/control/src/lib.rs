@@ -407,25 +407,39 @@ mod tests {
     #[test]
     fn parameters_out_of_range_are_refused() {
         let refusal = |text: &str| serde_json::from_str::<Config>(text).unwrap_err().to_string();
-        assert!(refusal(r#"{ "kind": "cubic", "beta": 1024 }"#).contains("beta is 1024, expected 1 to 1023"));
-        assert!(refusal(r#"{ "kind": "cubic", "bic_scale": 0 }"#).contains("bic_scale is 0"));
+        assert!(
+            refusal(r#"{ "kind": "cubic", "beta": 1024 }"#)
+                .contains("beta: 1024 is out of range; write 1 to 1023")
+        );
+        assert!(refusal(r#"{ "kind": "cubic", "bic_scale": 0 }"#).contains("bic_scale: 0"));
         assert!(refusal(r#"{ "kind": "reno", "beta": 1 }"#).contains("beta"));
         assert!(refusal(r#"{ "kind": "bbr", "beta": 1 }"#).contains("beta"));
-        assert!(refusal(r#"{ "kind": "dctcp", "dctcp_shift_g": 11 }"#).contains("is 11, expected 0 to 10"));
+        assert!(
+            refusal(r#"{ "kind": "dctcp", "dctcp_shift_g": 11 }"#)
+                .contains("11 is out of range; write 0 to 10")
+        );
         assert!(
             refusal(r#"{ "kind": "cdg", "window": 12 }"#).contains("window is 12, expected a power of two")
         );
-        assert!(refusal(r#"{ "kind": "cdg", "window": 512 }"#).contains("window is 512, expected 1 to 256"));
+        assert!(
+            refusal(r#"{ "kind": "cdg", "window": 512 }"#)
+                .contains("window: 512 is out of range; write 1 to 256")
+        );
         let refused = refusal(r#"{ "kind": "apple-ledbat", "decrease_shift": 0 }"#);
-        assert!(refused.contains("decrease_shift is 0, expected 1 to 31"));
+        assert!(refused.contains("decrease_shift: 0 is out of range; write 1 to 31"));
         assert!(refusal(r#"{ "kind": "westwood-lp", "threshold": "2005" }"#).contains("2006"));
-        assert!(refusal(r#"{ "kind": "westwood", "hz": 10 }"#).contains("hz is 10, expected 100 to 1000"));
-        assert!(refusal(r#"{ "kind": "yield", "beta": 101 }"#).contains("beta is 101, expected 0 to 100"));
         assert!(
-            refusal(r#"{ "kind": "yield", "trend_factor": 0 }"#).contains("trend_factor is 0, expected 1")
+            refusal(r#"{ "kind": "westwood", "hz": 10 }"#)
+                .contains("hz: 10 is out of range; write 100 to 1000")
         );
         assert!(
-            refusal(r#"{ "kind": "dctcp", "dctcp_alpha_on_init": 2000 }"#).contains("expected 0 to 1024")
+            refusal(r#"{ "kind": "yield", "beta": 101 }"#)
+                .contains("beta: 101 is out of range; write 0 to 100")
         );
+        assert!(
+            refusal(r#"{ "kind": "yield", "trend_factor": 0 }"#)
+                .contains("trend_factor: 0 is out of range; write 1")
+        );
+        assert!(refusal(r#"{ "kind": "dctcp", "dctcp_alpha_on_init": 2000 }"#).contains("write 0 to 1024"));
     }
 }

@@ -128,8 +128,12 @@ fn main() {
 
 /// The first run of a lab of 3 s, without warm-up and jitter, with this text behind it.
 fn lab(text: &str) -> Run {
+    lab_of("3 s", text)
+}
+
+fn lab_of(duration: &str, text: &str) -> Run {
     let text = format!(
-        "format = 1\n[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\nstart_jitter = \"0 s\"\nhost_jitter = \"0 s\"\n{text}"
+        "format = 1\n[run]\nduration = \"{duration}\"\nwarmup = \"0 s\"\nstart_jitter = \"0 s\"\nhost_jitter = \"0 s\"\n{text}"
     );
     let lab = Lab::from_str(&text, "test.toml", ".".as_ref(), &[])
         .unwrap_or_else(|e| panic!("{}", e.render(false, 100)));
@@ -360,10 +364,14 @@ fn a_capture_holds_the_packets() {
 }
 
 fn damage_is_thrown_away() {
-    let run = lab(&format!(
-        "{DUMBBELL}corrupt = {{ down = \"4 %\", up = \"4 %\" }}\n\
+    // A segment whose retransmissions are damaged too waits for several timeouts.
+    let run = lab_of(
+        "8 s",
+        &format!(
+            "{DUMBBELL}corrupt = {{ down = \"4 %\", up = \"4 %\" }}\n\
          [traffic.a]\ncc = \"cubic\"\nworkload = {{ kind = \"transfer\", size = \"300 kB\" }}\n"
-    ));
+        ),
+    );
     let (tally, outcome) = go(&run);
     assert_eq!(tally.flows[0].sum.read_bytes, 300_000);
     let damaged: u64 = tally.links.iter().map(|link| link.corrupted).sum();

@@ -153,17 +153,17 @@ family! {
         reduction: Reduction::Special(|f| Value::from(f.deadline_capacity())),
     }
 
-    DEADLINE_CAPACITY_SHARE {
-        name: "deadline_capacity_percent",
-        title: "Share of the capacity by the deadline",
-        unit: "%",
+    DEADLINE_CAPACITY_RATIO {
+        name: "deadline_capacity_ratio",
+        title: "Goodput over the capacity by the deadline",
+        unit: "",
         of: GROUP,
-        definition: "Goodput of the group, as a mean over its receivers, over deadline_capacity_mbps. That is a bound of IP bytes: headers alone keep the share below 97 %.",
+        definition: "Goodput of the group, as a mean over its receivers, over deadline_capacity_mbps. That is a bound of IP bytes: headers alone keep it below 0.97.",
         source: "GNAT report, section 2.3",
         domain: Domain::NotNegative,
         reduction: Reduction::Special(|f| {
             let each = || Some(f.goodput()? / f.members.len() as f64);
-            Value::from(f.deadline_capacity().filter(|most| *most > 0.0).and_then(|most| Some(100.0 * each()? / most)))
+            Value::from(f.deadline_capacity().filter(|most| *most > 0.0).and_then(|most| Some(each()? / most)))
         }),
     }
 

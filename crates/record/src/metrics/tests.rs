@@ -489,6 +489,6 @@ fn a_group_is_held_against_what_could_be_delivered_by_its_deadline() {
     assert_near(&own, "deadline_capacity_mbps", 20.0);
     // Two flows are two receivers.
     let goodput = own.get("goodput_mbps").scalar().unwrap();
-    assert_near(&own, "deadline_capacity_percent", 100.0 * goodput / (2.0 * 20.0));
-    assert_eq!(other.get("deadline_capacity_percent"), Value::Undefined);
+    assert_near(&own, "deadline_capacity_ratio", goodput / (2.0 * 20.0));
+    assert_eq!(other.get("deadline_capacity_ratio"), Value::Undefined);
 }

@@ -5,7 +5,7 @@ use crate::html::{Cell, Table};
 use crate::lab::Run;
 use weir_record::Metric;
 use weir_record::metrics::overlay::{
-    DEADLINE_CAPACITY, DEADLINE_CAPACITY_SHARE, IN_TIME, PASSED_LINKS, TRANSIT, TRANSIT_WAIT,
+    DEADLINE_CAPACITY, DEADLINE_CAPACITY_RATIO, IN_TIME, PASSED_LINKS, TRANSIT, TRANSIT_WAIT,
 };
 
 /// What each part's share is of.
@@ -31,7 +31,7 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
         "queueing p99, ms",
         "links passed",
         "capacity by the deadline, Mbit/s",
-        "of it to each receiver, %",
+        "goodput of a receiver over it",
     ];
     let mut groups = Table::new("Traffic over the overlay", &head);
     for group in run.groups().filter(|group| group.number(&TRANSIT).is_some()) {
@@ -45,7 +45,7 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
             Cell::number(p99(&TRANSIT_WAIT)),
             Cell::number(group.number(&PASSED_LINKS)),
             Cell::number(group.number(&DEADLINE_CAPACITY)),
-            Cell::number(group.number(&DEADLINE_CAPACITY_SHARE)),
+            Cell::number(group.number(&DEADLINE_CAPACITY_RATIO)),
         ]);
     }
     let mut parts = Table::new("Overhead of the overlay, by parts", &["part", "share, %", "of"]);
