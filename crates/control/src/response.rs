@@ -3,7 +3,7 @@
 use crate::Config;
 use weir_base::{Span, math};
 
-/// CUBIC's constant C in segments per second cubed and its multiplicative decrease (RFC 9438, sections 4.1.2 and 4.6).
+/// CUBIC's constant C in segments per second cubed and its multiplicative decrease (RFC 9438, sections 4.1.1 and 4.6).
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 

@@ -93,15 +93,15 @@ impl Contexts {
         held.used = now;
         Some(held.context)
     }
-    /// The inner headers of a flow.
-    pub fn inner(&self, flow: Flow) -> Option<Inner> {
-        Some(self.held.get(&flow.bits())?.context.inner)
-    }
     /// The same for a packet to this neighbour, and whether it must carry the context.
     pub fn used_toward(&mut self, port: usize, flow: Flow, now: Time) -> Option<(Context, bool)> {
         let held = self.held.get_mut(&flow.bits())?;
         held.used = now;
         Some((held.context, held.acknowledged >> port & 1 == 0))
+    }
+    /// The inner headers of a flow.
+    pub fn inner(&self, flow: Flow) -> Option<Inner> {
+        Some(self.held.get(&flow.bits())?.context.inner)
     }
     /// The neighbour knows the context.
     pub fn acknowledged(&mut self, flow: Flow, port: usize) {
