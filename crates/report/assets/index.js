@@ -23,9 +23,10 @@ weir.onLab((head, all) => {
   cells.forEach((cell) => {
     const sound = cell.runs.filter((run) => !run.x);
     cell.told = sound.length ? sound : cell.runs;
-    cell.text = [...cell.p.map((v, level) => head.values[level][v]), head.engines[cell.e], ...cell.runs.map((run) => run.id + " " + run.s + (run.x ? " invalid" : ""))].join(" ").toLowerCase();
-    cell.facts = facts(cell);
   });
+  // A cell's numbers and words are computed when they are first needed: of thousands of cells, few are ever seen.
+  const factsOf = (cell) => (cell.facts = cell.facts || facts(cell));
+  const textOf = (cell) => (cell.text = cell.text || [...cell.p.map((v, level) => head.values[level][v]), head.engines[cell.e], ...cell.runs.map((run) => run.id + " " + run.s + (run.x ? " invalid" : ""))].join(" ").toLowerCase());
 
   // The values of a cell: for each link (and class) and each group those columns that metrics declare, each with its mean over the
   // repeats. `row` gives the row of such a subject in a run.
@@ -93,10 +94,10 @@ weir.onLab((head, all) => {
 
   // The keys by which rows can be sorted: every value of every link and group.
   const sorts = new Map([["", { name: "the tree's order", of: null }]]);
-  cells.slice(0, 60).forEach((cell) => cell.facts.forEach((fact) => fact.values.forEach((one) => {
+  cells.slice(0, 60).forEach((cell) => factsOf(cell).forEach((fact) => fact.values.forEach((one) => {
     const key = `${fact.who}|${one.key}`;
     if (!sorts.has(key)) sorts.set(key, { name: `${fact.who}: ${one.what}, ${one.unit}`, of: (other) => {
-      const there = other.facts.find((f) => f.who === fact.who);
+      const there = factsOf(other).find((f) => f.who === fact.who);
       const value = there && there.values.find((v) => v.key === one.key);
       return value ? value.mean : null;
     } });
@@ -143,7 +144,7 @@ weir.onLab((head, all) => {
     return el("div", { role: "row", class: "cell" + (invalid ? " invalid" : ""), "aria-rowindex": index + 2 },
       el("div", { role: "rowheader", class: "name" }, title, engines ? el("span", { class: "engine " + engine }, engineName[engine] || engine) : null,
         invalid ? el("span", { class: "bad" }, many ? `${invalid} of ${cell.runs.length} invalid` : "invalid") : null),
-      el("div", { role: "cell", class: "facts-of" }, cell.facts.map(line), told.map((text) => el("p", { class: "warns" }, text)), runs));
+      el("div", { role: "cell", class: "facts-of" }, factsOf(cell).map(line), told.map((text) => el("p", { class: "warns" }, text)), runs));
   }
 
   const body = el("div", { role: "rowgroup", class: "rows" });
@@ -151,7 +152,7 @@ weir.onLab((head, all) => {
 
   function arrange() {
     const words = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
-    order = cells.map((_, index) => index).filter((index) => words.every((word) => cells[index].text.includes(word)));
+    order = cells.map((_, index) => index).filter((index) => words.every((word) => textOf(cells[index]).includes(word)));
     const of = sorts.get(sort).of;
     if (of) {
       const worth = (index) => of(cells[index]) ?? -Infinity;
@@ -164,7 +165,8 @@ weir.onLab((head, all) => {
   // The height of the fullest rows at this width: all lazily drawn rows have it.
   let height = 0;
   function measure() {
-    const size = (cell) => cell.facts.length * 1000 + cell.p.reduce((sum, v, level) => sum + head.values[level][v].length, 0);
+    const subjects = (cell) => Math.max(...cell.told.map((run) => run.g.length + run.l.filter((link) => link.t).reduce((sum, link) => sum + 1 + (link.c || []).length, 0)));
+    const size = (cell) => subjects(cell) * 1000 + cell.p.reduce((sum, v, level) => sum + head.values[level][v].length, 0);
     const fullest = order.slice().sort((a, b) => size(cells[b]) - size(cells[a])).slice(0, 4);
     tree.style.setProperty("--row", "auto");
     body.style.paddingTop = body.style.paddingBottom = "0";
