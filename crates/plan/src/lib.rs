@@ -59,7 +59,7 @@ pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
 
 pub use entries::Entry;
 pub use lab::{Form, Lab, Tree};
-pub use names::{Names, level_named};
+pub use names::{Names, level_named, short_level};
 pub use plot::{Axis, Plot};
 pub use run::{Carriage, Flow, Group, Ip, Pair, Run, Station, Window};
 pub use schema::{SettingHelp, describe_setting, schema};

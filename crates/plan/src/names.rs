@@ -21,6 +21,13 @@ pub fn level_named<'a>(levels: impl IntoIterator<Item = &'a str>, name: &str) ->
     found.filter(|_| others == 1)
 }
 
+/// A level's name in short: the last parts of it, as many as no other level has.
+pub fn short_level(levels: &[String], level: usize) -> &str {
+    let name = levels[level].as_str();
+    let mut parts = name.rmatch_indices('.').map(|(dot, _)| &name[dot + 1..]);
+    parts.find(|part| level_named(levels.iter().map(String::as_str), part) == Some(name)).unwrap_or(name)
+}
+
 /// The names of a tree.
 #[derive(Default)]
 pub struct Names<'a> {

@@ -284,7 +284,7 @@ weir.timePlot = (group, chart) => {
 
   const caption = el("figcaption", null, el("h3", null, chart.title, el("span", { class: "quiet" }, ` ${chart.unit}`)), weir.save.buttons(chart.title, drawing, csv), chart.note ? el("p", { class: "quiet" }, chart.note) : null);
   const legend = el("div", { class: "lines", role: "group", "aria-label": `Lines of ${chart.title}` }, buttons);
-  const spread = (chart.spreads || []).length ? weir.spreadPlot(chart) : null;
+  const spread = (chart.spreads || []).length ? weir.spreadPlot(chart, group.cut) : null;
   const parts = lines.length ? el("div", { class: "over-time" }, legend, box, details) : null;
   const card = el("figure", { class: "card", "data-key": chart.key }, caption, el("div", { class: "pair" + (spread && parts ? " both" : "") }, parts, spread && spread.node));
 
@@ -330,7 +330,7 @@ weir.timePlot = (group, chart) => {
 
 // The distribution of a chart's values: for each line, the share of values at or below each value. The scale of values may be
 // logarithmic; zeros are then not shown.
-weir.spreadPlot = (chart) => {
+weir.spreadPlot = (chart, cut) => {
   const { el, num, axis, wideEnough, size, colourOf, dashOf, crosshair, keys, touch, room, keep } = weir.plotParts;
   void touch, room;
   const { shares } = chart;
@@ -385,7 +385,7 @@ weir.spreadPlot = (chart) => {
     if (line.colour) key.style.setProperty("--own", line.colour());
     return key;
   }));
-  const node = el("div", { class: "spread" }, el("div", { class: "bar" }, el("h4", null, "Distribution after the warm-up"), toggle, weir.save.buttons("distribution of " + chart.title, drawing, csv)), legend, box);
+  const node = el("div", { class: "spread" }, el("div", { class: "bar" }, el("h4", null, cut > 0 ? "Distribution after the warm-up" : "Distribution"), toggle, weir.save.buttons("distribution of " + chart.title, drawing, csv)), legend, box);
 
   function drawLimits(plot) {
     const { ctx, bbox } = plot;

@@ -59,13 +59,9 @@ impl<'r> Tree<'r> {
         })
     }
 
-    /// A level's name as the pages show it: the last parts of it, as many as no other level has.
+    /// A level's name as the pages show it.
     pub(super) fn short(&self, level: usize) -> &str {
-        let name = self.names[level].as_str();
-        let parts = name.rmatch_indices('.').map(|(dot, _)| &name[dot + 1..]);
-        let own =
-            |part: &&str| weir_plan::level_named(self.names.iter().map(String::as_str), part) == Some(name);
-        parts.into_iter().find(own).unwrap_or(name)
+        weir_plan::short_level(&self.names, level)
     }
 
     /// The levels on which the kept cells differ.

@@ -235,13 +235,23 @@ impl<'a> Headline<'a> {
         ))
     }
 
-    /// The labels in which a cell differs from others; empty if they are too many for a sentence.
+    /// The labels in which a cell differs from others; empty if they are too many for a sentence. Where labels of a level are numbers
+    /// without a unit, the level's name stands before them.
     fn name(&self, cell: &Cell<'_>) -> String {
         if self.varied.len() > LEVELS {
             return String::new();
         }
-        let labels = self.varied.iter().filter_map(|level| cell.runs[0].params.get(*level));
-        labels.map(|label| spelled(label)).collect::<Vec<_>>().join(", ")
+        let label = |level: usize| {
+            let is_number = |cell: &Cell<'_>| {
+                cell.runs[0].params.get(level).is_some_and(|label| label.parse::<f64>().is_ok())
+            };
+            let label = spelled(cell.runs[0].params.get(level)?);
+            if self.cells.iter().any(is_number) {
+                return Some(format!("{} {label}", weir_plan::short_level(&self.lab.levels, level)));
+            }
+            Some(label)
+        };
+        self.varied.iter().filter_map(|level| label(*level)).collect::<Vec<_>>().join(", ")
     }
 
     /// The same after `with`.
