@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity tests-speed same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -108,6 +108,11 @@ same-values: build
 FUZZ_SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(FUZZ_SECONDS)
+
+## tests-speed: measures how long the ready tests take, and `rrul` on real Linux beside its simulation (idle, as root); writes
+## docs/tests-speed.md
+tests-speed: build
+	scripts/tests-speed $(WEIR)
 
 ## sliq-speed: measures SLIQ over UDP beside quinn (idle, as root)
 sliq-speed: build

@@ -1,6 +1,6 @@
 //! The properties of a packet that queues and links use. Through this trait one discipline handles simulated and real packets.
 
-use crate::{Ecn, Time};
+use crate::{Dscp, Ecn, Time};
 use core::fmt::Debug;
 
 /// A flow's number within a run, as the plan numbers the flows.
@@ -18,6 +18,10 @@ pub trait Packet: Debug + 'static {
     fn flow(&self) -> FlowId;
     /// The packet's current codepoint.
     fn ecn(&self) -> Ecn;
+    /// The packet's DSCP; `CS0` for packets that have none.
+    fn dscp(&self) -> Dscp {
+        Dscp::default()
+    }
     /// Sets the codepoint to CE. On a real packet this repairs the header checksum.
     fn mark_ce(&mut self);
     /// Stamps the arrival at a queue: the time, and the current codepoint as the packet's class.

@@ -188,7 +188,7 @@ fn tree(run: &Run, config: &weir_queue::htb::Config) -> Result<Vec<Step>, String
         config.classes.iter().map(|class| class.name.as_str()).zip(1..).collect();
     let handle = |name: &str| Handle::new(ROOT.major(), minors.get(name).copied().unwrap_or(0));
     let is_leaf = |name: &str| config.classes.iter().all(|class| class.parent.as_deref() != Some(name));
-    let rest = config.classes.iter().find(|it| is_leaf(&it.name) && it.flows.is_none() && it.ecn.is_none());
+    let rest = config.classes.iter().find(|it| is_leaf(&it.name) && it.flows.is_none() && !it.has_filter());
     let default = rest.map_or(0, |class| handle(&class.name).minor());
     let direct_limit = config.direct_limit;
     let mut steps = vec![Step::Htb { handle: ROOT, parent: Handle::ROOT, default, direct_limit }];
@@ -206,8 +206,8 @@ fn tree(run: &Run, config: &weir_queue::htb::Config) -> Result<Vec<Step>, String
         }));
     }
     for class in config.classes.iter().filter(|class| is_leaf(&class.name)) {
-        if class.ecn.is_some() {
-            return Err("classes by codepoint here; name their flows".into());
+        if class.has_filter() {
+            return Err("classes by codepoint or DSCP here; name their flows".into());
         }
         match &class.queue {
             Config::TailDrop(queue) => {

@@ -6,7 +6,7 @@ use crate::packet::{LivePacket, Pool};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weir_base::{Bytes, Ecn, Time};
+use weir_base::{Bytes, Dscp, Ecn, Time};
 use weir_coord::layer::Layer;
 use weir_engine::record_notice;
 use weir_fabric::Fabric;
@@ -34,6 +34,7 @@ struct Sender {
     to: usize,
     ip: Ip,
     ecn: Ecn,
+    dscp: Dscp,
     /// Writes a header before the application's bytes; `None` if the flow has none.
     layer: Option<Layer>,
     /// The last frame built: frames of one flow differ only in length and in their head.
@@ -56,6 +57,7 @@ impl Injector {
                 to: run.pair(flow).to,
                 ip: group.ip,
                 ecn: datagrams.ecn,
+                dscp: group.dscp,
                 layer: run.layer(flow),
                 frame: vec![],
             };
@@ -140,7 +142,7 @@ impl Socket for Injection<'_> {
     }
 
     fn send(&mut self, length: Bytes, head: &[u8], _: Time) -> Result<(), Trouble> {
-        let Sender { flow, from, to, ip, ecn, ref mut layer, ref mut frame } = *self.sender;
+        let Sender { flow, from, to, ip, ecn, dscp, ref mut layer, ref mut frame } = *self.sender;
         let head = layer.as_mut().map_or(head, |layer| layer.seal(head));
         let bytes = length.get() as usize;
         if frame.len() != bytes + crate::headers::ETHERNET {
@@ -151,7 +153,8 @@ impl Socket for Injection<'_> {
             room.copy_from_slice(head);
             sum_up(frame, ip);
         }
-        if let Some(packet) = self.pool.packet(frame) {
+        if let Some(mut packet) = self.pool.packet(frame) {
+            packet.set_dscp(dscp);
             self.fabric.inject_exact(from, packet, self.now);
         }
         Ok(())

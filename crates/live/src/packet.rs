@@ -8,7 +8,7 @@ use crate::frame::checksum;
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IpFacts, TCP, TcpFacts, UDP};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use weir_base::{Ecn, FlowId, Packet, Time};
+use weir_base::{Dscp, Ecn, FlowId, Packet, Time};
 use weir_fabric::{DatagramView, TcpView, Wire};
 use weir_linux::netlink::Mac;
 
@@ -111,6 +111,23 @@ impl LivePacket {
         &self.frame().bytes
     }
 
+    /// Sets the DSCP. The header's checksum is repaired.
+    pub(crate) fn set_dscp(&mut self, dscp: Dscp) {
+        if self.dscp() == dscp {
+            return;
+        }
+        let class = dscp.with(self.ecn());
+        let ip = &mut self.frame_mut().bytes[ETHERNET..];
+        if ip[0] >> 4 != 4 {
+            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
+            (ip[0], ip[1]) = (ip[0] & 0xf0 | class >> 4, ip[1] & 0x0f | class << 4);
+            return;
+        }
+        let old = word_at(ip, 0);
+        ip[1] = class;
+        repair(ip, 10, old, word_at(ip, 0));
+    }
+
     /// Sets the destination address of the frame.
     pub(crate) fn address_to(&mut self, mac: Mac) {
         self.frame_mut().bytes[..6].copy_from_slice(&mac);
@@ -130,6 +147,11 @@ impl Packet for LivePacket {
     fn ecn(&self) -> Ecn {
         let ip = &self.frame().bytes[ETHERNET..];
         Ecn::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[1] >> 4 })
+    }
+    #[inline]
+    fn dscp(&self) -> Dscp {
+        let ip = &self.frame().bytes[ETHERNET..];
+        Dscp::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[0] << 4 | ip[1] >> 4 })
     }
     fn mark_ce(&mut self) {
         self.relabel(Ecn::Ce);

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weir_base::{Ecn, FlowId, Histogram, Packet, Span, Time};
+use weir_base::{Dscp, Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
 use weir_fabric::{Delivery, Fabric, Observer, Totals, Wire};
@@ -104,6 +104,8 @@ struct Pump<'a> {
     pool: Pool,
     /// For each flow, whether its packets are to be ECT(1), which the kernel's TCP cannot send.
     relabels: Vec<bool>,
+    /// The DSCP of each flow's packets, which leave their hosts without one.
+    dscps: Vec<Dscp>,
     fabric: Fabric<LivePacket>,
     injector: Injector,
     /// The shortest time in which a packet can cross the network.
@@ -176,6 +178,7 @@ impl<'a> Pump<'a> {
             node_of_device,
             device_of_node,
             pool: Pool::new(directory, run.network.mtu().get() as usize),
+            dscps: run.flows.iter().map(|flow| run.groups[flow.group].dscp).collect(),
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
             fabric: weir_engine::fabric(run),
             injector: Injector::new(run),
@@ -291,6 +294,9 @@ impl<'a> Pump<'a> {
             if packet.ecn() == Ecn::Ect0 && self.relabels.get(packet.flow().0 as usize) == Some(&true) {
                 packet.relabel(Ecn::Ect1);
                 self.report.relabelled += 1;
+            }
+            if let Some(dscp) = self.dscps.get(packet.flow().0 as usize).filter(|dscp| !dscp.is_default()) {
+                packet.set_dscp(*dscp);
             }
             // Stamps of two processors may be slightly out of order; none counts as later than now.
             let at = stamp.min(now).max(self.reached);

@@ -39,6 +39,7 @@ const TESTS: [Test; 51] = [
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_retransmitted_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
+    ("dscps_are_on_the_link", marks::dscps_are_on_the_link),
     ("ect1_is_on_the_link_although_the_kernel_sends_ect0", marks::ect1_is_on_the_link),
     ("feedback_that_the_kernel_cannot_give_is_refused", marks::feedback_is_refused),
     ("a_recorded_trace_gives_each_packet_its_opportunity_and_the_queue_drops_the_rest", a_trace_is_played),

@@ -197,9 +197,18 @@ impl Cell {
         let to_station = found.iter().any(|route| route.to_station);
         limits::receivers(reader, name, &traffic.workload, to_station, pairs.len());
         let count = traffic.flows();
-        let workload = traffic.workload;
+        let Traffic { workload, dscp, .. } = traffic;
+        if role == Role::Command && !dscp.is_default() {
+            let message = "a command chooses the DSCP of its packets itself";
+            reader.wrong(
+                &["traffic", name, "dscp"],
+                message,
+                "remove it, and give the command an option for it",
+            );
+        }
         let has_host = traffic.host.is_some();
-        let group = Group { name: name.into(), pairs, ip, workload, transport, settings, overlay: carriage };
+        let group =
+            Group { name: name.into(), pairs, ip, dscp, workload, transport, settings, overlay: carriage };
         let earlier = self.groups.iter().zip(self.flows.iter().map(|flows| flows.count));
         connection::check(reader, &group, count, has_host, earlier);
         self.groups.push(group);

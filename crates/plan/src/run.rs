@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
-use weir_base::{Bytes, Ecn, Random, Span, Time};
+use weir_base::{Bytes, Dscp, Ecn, Random, Span, Time};
 use weir_endpoint::{Settings, Setup};
 use weir_fabric::{Link, Network, RoundTrips};
 use weir_record::Param;
@@ -96,6 +96,9 @@ pub struct Group {
     /// IP version of its hosts.
     #[serde(default, skip_serializing_if = "Ip::is_default")]
     pub ip: Ip,
+    /// DSCP of its packets.
+    #[serde(default, skip_serializing_if = "Dscp::is_default")]
+    pub dscp: Dscp,
     /// What the applications do.
     pub workload: weir_workload::Config,
     /// Transport of its flows; `None` if a command opens connections of its own.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use weir_base::{Bytes, Clock, Span};
+use weir_base::{Bytes, Clock, Dscp, Span};
 use weir_control::Codepoint;
 use weir_endpoint::Buffer;
 
@@ -30,6 +30,9 @@ pub(crate) struct Traffic {
     /// default true if `feedback` is not classic, as DCTCP and Prague need it. The live engine's kernel sends ECT(0); for
     /// "ect1" packets are relabelled as they leave their host.
     pub(crate) ecn: Option<EcnChoice>,
+    /// DSCP of its packets in both directions: a name such as "EF", or a number; by default "CS0". Bands of queues may select by it. A
+    /// command sets its own.
+    pub(crate) dscp: Dscp,
     /// How the receiver reports marks: "classic" (RFC 3168), "dctcp" (RFC 8257) or "accurate" (RFC 9768); by default what the
     /// controller needs.
     pub(crate) feedback: Option<weir_control::Feedback>,
@@ -123,6 +126,7 @@ impl Default for Traffic {
             transport: None,
             cc: None,
             ecn: None,
+            dscp: Dscp::default(),
             feedback: None,
             window_scaling: None,
             sack: None,

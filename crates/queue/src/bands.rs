@@ -3,21 +3,23 @@
 
 use crate::{Backlog, Config, Discipline, Fate, Limit, Link, tail_drop};
 use serde::{Deserialize, Deserializer, de::Error};
-use weir_base::{Ecn, Packet, Random, Time};
+use weir_base::{Dscp, Ecn, Packet, Random, Time};
 
 /// Largest number of bands in a queue.
 const MOST: usize = 16;
 
-/// Which packets a band takes: those that match both lists. A list that is `None` matches every packet.
+/// Which packets a band takes: those that match all lists. A list that is `None` matches every packet.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Filter {
     pub(crate) ecn: Option<Vec<Ecn>>,
+    pub(crate) dscp: Option<Vec<Dscp>>,
     pub(crate) flows: Option<Vec<u32>>,
 }
 
 impl Filter {
     pub(crate) fn takes(&self, packet: &impl Packet) -> bool {
         self.ecn.as_ref().is_none_or(|codepoints| codepoints.contains(&packet.ecn()))
+            && self.dscp.as_ref().is_none_or(|dscps| dscps.contains(&packet.dscp()))
             && self.flows.as_ref().is_none_or(|flows| flows.contains(&packet.flow().0))
     }
 }

@@ -9,7 +9,7 @@ use crate::{Backlog, Fate, Link, Queue, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weir_base::{Bytes, Ecn, Packet, Random, Time};
+use weir_base::{Bytes, Dscp, Ecn, Packet, Random, Time};
 
 /// Parameters of deficit round robin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub struct Band {
     /// ECN codepoints that the band takes, as packets arrive with them (`["ect1", "ce"]`). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
+    /// DSCPs that the band takes (`["EF", "CS5"]`). Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Vec<Dscp>>,
     /// Flows that the band takes, numbered from 0 in the order of the run. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
@@ -48,7 +51,7 @@ pub struct Band {
 
 impl Default for Band {
     fn default() -> Band {
-        Band { ecn: None, flows: None, quantum: Bytes::new(1514), queue: bands::default_queue() }
+        Band { ecn: None, dscp: None, flows: None, quantum: Bytes::new(1514), queue: bands::default_queue() }
     }
 }
 
@@ -79,7 +82,7 @@ pub(crate) struct Drr<P> {
 impl<P: Packet> Drr<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> Drr<P> {
         let bands = config.bands.iter().map(|band| {
-            let filter = Filter { ecn: band.ecn.clone(), flows: band.flows.clone() };
+            let filter = Filter { ecn: band.ecn.clone(), dscp: band.dscp.clone(), flows: band.flows.clone() };
             (filter, &band.queue)
         });
         let turn = |band: &Band| Turn { quantum: band.quantum.get() as i64, deficit: 0, active: false };

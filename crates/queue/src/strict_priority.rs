@@ -5,7 +5,7 @@ use crate::bands::{self, Bands, Filter};
 use crate::{Backlog, Fate, Link, Queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_base::{Ecn, Packet, Random, Time};
+use weir_base::{Dscp, Ecn, Packet, Random, Time};
 
 /// Parameters of strict priority.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,9 @@ pub struct Band {
     /// ECN codepoints that the band takes, as packets arrive with them (`["ect1", "ce"]`). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
+    /// DSCPs that the band takes (`["EF", "CS5"]`). Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Vec<Dscp>>,
     /// Flows that the band takes, numbered from 0 in the order of the run. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
@@ -41,7 +44,7 @@ pub struct Band {
 
 impl Default for Band {
     fn default() -> Band {
-        Band { ecn: None, flows: None, queue: bands::default_queue() }
+        Band { ecn: None, dscp: None, flows: None, queue: bands::default_queue() }
     }
 }
 
@@ -61,7 +64,7 @@ pub(crate) struct StrictPriority<P> {
 impl<P: Packet> StrictPriority<P> {
     pub(crate) fn new(config: &Config, link: &Link, random: Random) -> StrictPriority<P> {
         let bands = config.bands.iter().map(|band| {
-            let filter = Filter { ecn: band.ecn.clone(), flows: band.flows.clone() };
+            let filter = Filter { ecn: band.ecn.clone(), dscp: band.dscp.clone(), flows: band.flows.clone() };
             (filter, &band.queue)
         });
         StrictPriority { bands: Bands::new(bands, link, random) }
@@ -130,6 +133,27 @@ mod tests {
     }
 
     #[test]
+    fn bands_select_by_dscp() {
+        let mut queue =
+            queue(r#"{ "bands": [{ "dscp": ["EF", 40] }, { "dscp": ["AF41"], "ecn": ["ect0"] }, {}] }"#);
+        let mut fate = TestFate::default();
+        for (dscp, ecn) in [
+            ("CS0", Ecn::Ect0),
+            ("AF41", Ecn::NotEct),
+            ("AF41", Ecn::Ect0),
+            ("CS5", Ecn::NotEct),
+            ("EF", Ecn::Ce),
+        ] {
+            let packet = TestPacket { dscp: dscp.parse().unwrap(), ..TestPacket::new(1500, ecn) };
+            queue.enqueue(packet, Time::ZERO, &mut fate);
+        }
+        let left: Vec<String> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut fate))
+            .map(|packet| packet.dscp.to_string())
+            .collect();
+        assert_eq!(left, ["CS5", "EF", "AF41", "CS0", "AF41"], "an AF41 without ECT(0) is in the last band");
+    }
+
+    #[test]
     fn bands_by_flow_hold_queues_of_any_kind_with_limits_and_states_of_their_own() {
         let mut queue = queue(
             r#"{ "bands": [{ "flows": [3], "queue": { "kind": "tail-drop", "limit": "2 packets" } },
@@ -154,6 +178,7 @@ mod tests {
         assert!(
             refused(r#"{ "bands": [{ "queue": "fifo", "weight": 1 }] }"#).contains("unknown field `weight`")
         );
+        assert!(refused(r#"{ "bands": [{ "dscp": ["EE"] }] }"#).contains("`EE` is no DSCP"));
         assert!(refused(r#"{ "bands": [{ "queue": "nothing" }] }"#).contains("unknown queue `nothing`"));
     }
 }

@@ -1,7 +1,7 @@
 //! A packet and a fate for the tests of this room.
 
 use crate::{DropReason, Fate};
-use weir_base::{Ecn, FlowId, Packet, Time};
+use weir_base::{Dscp, Ecn, FlowId, Packet, Time};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TestPacket {
@@ -10,13 +10,14 @@ pub(crate) struct TestPacket {
     /// The packet's number within its test.
     pub number: u64,
     pub ecn: Ecn,
+    pub dscp: Dscp,
     pub class: Ecn,
     pub arrived: Time,
 }
 
 impl TestPacket {
     pub(crate) fn new(length: u32, ecn: Ecn) -> TestPacket {
-        TestPacket { length, flow: 0, number: 0, ecn, class: ecn, arrived: Time::ZERO }
+        TestPacket { length, flow: 0, number: 0, ecn, dscp: Dscp::default(), class: ecn, arrived: Time::ZERO }
     }
 }
 
@@ -29,6 +30,9 @@ impl Packet for TestPacket {
     }
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+    fn dscp(&self) -> Dscp {
+        self.dscp
     }
     fn mark_ce(&mut self) {
         self.ecn = Ecn::Ce;

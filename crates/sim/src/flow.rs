@@ -81,7 +81,13 @@ impl Flow {
         let Pair { from, to, .. } = run.pair(number);
         let datagrams = group.tcp().is_none();
         let outlet = |from: usize, to: usize| Outlet {
-            address: FlowAddress { flow: number as u32, from: from as u16, to: to as u16, ip: group.ip },
+            address: FlowAddress {
+                flow: number as u32,
+                from: from as u16,
+                to: to as u16,
+                ip: group.ip,
+                dscp: group.dscp,
+            },
             datagrams,
             exact,
         };

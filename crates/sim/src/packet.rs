@@ -2,8 +2,8 @@
 //! eighty bytes each time would cost more. Packets that have arrived are reused.
 
 use core::net::{IpAddr, SocketAddr};
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
-use weir_base::{Ecn, FlowId, Packet, Span, Time};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, TcpOptionElement, UdpHeader};
+use weir_base::{Dscp, Ecn, FlowId, Packet, Span, Time};
 use weir_endpoint::Body;
 use weir_endpoint::{Flags, Segment};
 use weir_fabric::{DatagramView, Fabric, NO_FLOW, Rewrite, TcpView, Wire};
@@ -42,6 +42,7 @@ pub(crate) struct FlowAddress {
     pub(crate) from: u16,
     pub(crate) to: u16,
     pub(crate) ip: Ip,
+    pub(crate) dscp: Dscp,
 }
 
 /// Packets that have arrived, for reuse. Segments and datagrams are kept apart, so that a body keeps its buffers.
@@ -103,7 +104,7 @@ impl SimPacket {
         SimPacket(Box::new(Fields {
             body: Body::Segment(Segment::default()),
             arrived: Time::ZERO,
-            address: FlowAddress { flow: 0, from: 0, to: 0, ip: Ip::V4 },
+            address: FlowAddress { flow: 0, from: 0, to: 0, ip: Ip::V4, dscp: Dscp::default() },
             length: 0,
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
@@ -130,9 +131,10 @@ impl SimPacket {
         let fields = &mut *self.0;
         fields.arrived = Time::ZERO;
         // Field by field: a copy of the whole would copy its padding in pieces.
-        let FlowAddress { flow, from, to, ip } = *address;
+        let FlowAddress { flow, from, to, ip, dscp } = *address;
         let to_write = &mut fields.address;
-        (to_write.flow, to_write.from, to_write.to, to_write.ip) = (flow, from, to, ip);
+        (to_write.flow, to_write.from, to_write.to) = (flow, from, to);
+        (to_write.ip, to_write.dscp) = (ip, dscp);
         fields.length = (fields.body.length() + ip.header()) as u16;
         (fields.ecn, fields.class) = (ecn, ecn);
         fields.corrupt = false;
@@ -160,6 +162,10 @@ impl Packet for SimPacket {
     #[inline]
     fn ecn(&self) -> Ecn {
         self.0.ecn
+    }
+    #[inline]
+    fn dscp(&self) -> Dscp {
+        self.0.address.dscp
     }
     #[inline]
     fn mark_ce(&mut self) {
@@ -258,14 +264,14 @@ impl SimPacket {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let ends = (source.octets(), destination.octets());
                 let mut ip = Ipv4Header::new(body, 64, self.protocol(), ends.0, ends.1).ok()?;
+                ip.dscp = IpDscp::try_new(self.dscp().get()).unwrap_or_default();
                 ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
                 ip.dont_fragment = true;
                 ip.header_checksum = ip.calc_header_checksum();
                 Header::V4(ip)
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => Header::V6(Ipv6Header {
-                // The codepoint is in the two low bits of the traffic class (RFC 3168, section 5).
-                traffic_class: self.0.ecn as u8,
+                traffic_class: self.dscp().with(self.0.ecn),
                 flow_label: Default::default(),
                 payload_length: body,
                 next_header: self.protocol(),
@@ -325,6 +331,7 @@ impl Wire for SimPacket {
         let mut packet = old.unwrap_or_else(SimPacket::new);
         packet.0.body.datagram_mut().set(&[], 0);
         (packet.0.corrupt, packet.0.entered, packet.0.address.ip) = (false, Time::NEVER, Ip::V4);
+        packet.0.address.dscp = Dscp::default();
         Some(packet)
     }
 
@@ -335,8 +342,8 @@ impl Wire for SimPacket {
         datagram.head.splice(..cut, to.put.iter().copied());
         datagram.zeros += to.zeros;
         let FlowId(flow) = to.flow;
-        let FlowAddress { ip, .. } = fields.address;
-        fields.address = FlowAddress { flow, from: to.from as u16, to: to.to as u16, ip };
+        let FlowAddress { ip, dscp, .. } = fields.address;
+        fields.address = FlowAddress { flow, from: to.from as u16, to: to.to as u16, ip, dscp };
         fields.length = (fields.body.length() + ip.header()) as u16;
         (fields.ecn, fields.class) = (to.ecn, to.ecn);
         true

@@ -15,6 +15,7 @@ mod keygen;
 mod list;
 mod plot;
 mod progress;
+mod ready;
 mod reproduce;
 mod results;
 mod run;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Report(args) => results::report(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Plot(args) => plot::plot(&args),
+        Command::Test(args) => ready::test(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Capacity(args) => capacity::capacity(&args),
         Command::List(args) => list::list(&args),

@@ -87,6 +87,13 @@ pub(crate) struct Done {
     wanted: usize,
 }
 
+impl Done {
+    /// The folder of the results.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+}
+
 /// Runs what is not there yet, then writes summary and report. The [`Leave`] permits the lab's commands, if it has any.
 pub(crate) fn execute(
     lab: &Lab,

@@ -24,20 +24,49 @@ pub(crate) fn marks_reach_the_receiver() {
     );
 }
 
-/// How many packets of each codepoint a capture of raw IP holds, and whether their IPv4 headers add up.
+/// How many packets of each codepoint a capture of raw IP holds.
 pub(crate) fn codepoints(capture: &[u8]) -> [usize; 4] {
     let mut counts = [0; 4];
+    traffic_classes(capture).iter().for_each(|class| counts[usize::from(class & 3)] += 1);
+    counts
+}
+
+/// The TOS byte of each packet in a capture of raw IP. Their IPv4 headers must add up.
+fn traffic_classes(capture: &[u8]) -> Vec<u8> {
+    let mut classes = vec![];
     let mut rest = &capture[24..];
     while let Some((head, behind)) = rest.split_first_chunk::<16>() {
         let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
         let (packet, next) = behind.split_at(length);
-        counts[usize::from(packet[1] & 3)] += 1;
+        classes.push(packet[1]);
         let sum: u32 =
             packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum");
         rest = next;
     }
-    counts
+    classes
+}
+
+pub(crate) fn dscps_are_on_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = lab(&format!(
+        "{DUMBBELL}queue = {{ kind = \"strict-priority\", bands = [{{ dscp = [\"EF\"] }}, {{}}] }}\n\
+         [traffic.file]\ncc = \"newreno\"\ndscp = \"CS1\"\nworkload = {{ kind = \"transfer\", size = \"144.8 kB\" }}\n\
+         [traffic.voice]\ndscp = \"EF\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\", ecn = \"ect0\" }}\n\
+         [traffic.echo]\ndscp = 40\nworkload = {{ kind = \"ping\", interval = \"50 ms\" }}\n"
+    ));
+    let file = folder.path().join("link.pcap");
+    let (link, _) = run.instrumented_links().next().unwrap();
+    let capture = Capture::create(link, &file).unwrap();
+    let (tally, _) = go_with(&run, Some(capture.clone()));
+    capture.finish().unwrap();
+    assert_eq!(tally.flows[0].sum.read_bytes, 144_800);
+    let classes = traffic_classes(&std::fs::read(&file).unwrap());
+    let count = |class: u8| classes.iter().filter(|known| **known == class).count();
+    // 100 segments, the handshake and the FIN; datagrams with EF and ECT(0); requests of echoes with CS5. Nothing else.
+    assert!(count(8 << 2) >= 102, "{classes:?}");
+    assert!(count(46 << 2 | 2) > 10 && count(40 << 2) > 2, "{classes:?}");
+    assert_eq!(count(8 << 2) + count(46 << 2 | 2) + count(40 << 2), classes.len(), "{classes:?}");
 }
 
 pub(crate) fn ect1_is_on_the_link() {

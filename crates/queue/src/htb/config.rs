@@ -5,7 +5,7 @@ use crate::{bands, parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_base::{Bytes, Ecn, Rate};
+use weir_base::{Bytes, Dscp, Ecn, Rate};
 
 /// Number of priorities of leaves (TC_HTB_NUMPRIO, linux/pkt_sched.h).
 pub(super) const PRIORITIES: usize = 8;
@@ -86,10 +86,13 @@ pub struct Class {
     /// Priority of a leaf; 0 to 7. Among leaves that may send, the lowest number goes first.
     #[serde(deserialize_with = "priority")]
     pub prio: u8,
-    /// ECN codepoints that a leaf takes, as packets arrive with them. A leaf with neither this nor `flows` takes the packets that no
-    /// other leaf takes; without such a leaf those packets precede all others, unshaped.
+    /// ECN codepoints that a leaf takes, as packets arrive with them. A leaf with none of this, `dscp` and `flows` takes the packets that
+    /// no other leaf takes; without such a leaf those packets precede all others, unshaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Vec<Ecn>>,
+    /// DSCPs that a leaf takes (`["EF", "CS5"]`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Vec<Dscp>>,
     /// Flows that a leaf takes, numbered from 0 in the order of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
@@ -110,9 +113,17 @@ impl Default for Class {
             quantum: None,
             prio: 0,
             ecn: None,
+            dscp: None,
             flows: None,
             queue: bands::default_queue(),
         }
+    }
+}
+
+impl Class {
+    /// Whether it takes packets by what their headers say.
+    pub fn has_filter(&self) -> bool {
+        self.ecn.is_some() || self.dscp.is_some()
     }
 }
 
@@ -155,16 +166,16 @@ impl<'de> Deserialize<'de> for Config {
 
 impl Config {
     /// The leaf that takes all packets of a flow: the one that names it, or else the one that takes what no other does. `None` if
-    /// there is none, or if leaves share the flow's packets by codepoint.
+    /// there is none, or if leaves share the flow's packets by codepoint or DSCP.
     fn leaf_of(&self, flow: u32) -> Option<&Class> {
         let is_leaf =
             |class: &&Class| self.classes.iter().all(|child| child.parent.as_ref() != Some(&class.name));
         let mut leaves = self.classes.iter().filter(is_leaf);
         let named =
             leaves.clone().find(|leaf| leaf.flows.as_ref().is_some_and(|flows| flows.contains(&flow)));
-        let has_codepoints = leaves.clone().any(|leaf| leaf.ecn.is_some());
-        let rest = leaves.find(|leaf| leaf.flows.is_none() && leaf.ecn.is_none());
-        named.or(rest).filter(|_| !has_codepoints)
+        let has_filters = leaves.clone().any(|leaf| leaf.has_filter());
+        let rest = leaves.find(|leaf| leaf.flows.is_none() && !leaf.has_filter());
+        named.or(rest).filter(|_| !has_filters)
     }
 
     /// The first inconsistency, as an error message; `None` if there is none.

@@ -8,30 +8,31 @@ use weir_base::{FlowId, Packet};
 /// Finds the class of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// The class of each flow that a class names without codepoints.
+    /// The class of each flow that a class names without codepoints and DSCPs.
     by_flow: BTreeMap<u32, u32>,
-    /// Classes with codepoints, in the order of their identifiers.
+    /// Classes with codepoints or DSCPs, in the order of their identifiers.
     filters: Vec<(u32, Filter)>,
-    /// Leaves that name neither flows nor codepoints, in the order of their identifiers: the first takes the packets of no other.
+    /// Leaves that take all packets, in the order of their identifiers: the first takes the packets of no other.
     rest: Vec<u32>,
 }
 
 impl Index {
     pub(super) fn add(&mut self, id: u32, config: &Class) {
-        match (&config.ecn, &config.flows) {
-            (None, None) => {
+        if config.has_filter() {
+            let Class { ecn, dscp, flows, .. } = config.clone();
+            let place = self.filters.partition_point(|(other, _)| *other < id);
+            return self.filters.insert(place, (id, Filter { ecn, dscp, flows }));
+        }
+        match &config.flows {
+            None => {
                 if let Err(place) = self.rest.binary_search(&id) {
                     self.rest.insert(place, id);
                 }
             }
-            (None, Some(flows)) => {
+            Some(flows) => {
                 for flow in flows {
                     self.by_flow.entry(*flow).or_insert(id);
                 }
-            }
-            (ecn, flows) => {
-                let place = self.filters.partition_point(|(other, _)| *other < id);
-                self.filters.insert(place, (id, Filter { ecn: ecn.clone(), flows: flows.clone() }));
             }
         }
     }
@@ -47,7 +48,7 @@ impl Index {
         filtered.or_else(|| self.of_flow(packet.flow()))
     }
 
-    /// The class that takes a flow's packets with any codepoint; `None` if any class has codepoints, or no class takes them.
+    /// The class that takes all of a flow's packets; `None` if any class has codepoints or DSCPs, or no class takes them.
     pub(super) fn class_of_flow(&self, flow: FlowId) -> Option<u32> {
         if self.has_filters() { None } else { self.of_flow(flow) }
     }

@@ -18,6 +18,7 @@ mod packages;
 mod place;
 mod plots;
 mod questions;
+mod ready;
 mod results;
 mod sliq;
 mod sliq_transfer;
