@@ -35,7 +35,7 @@ use weir_record::MessageFate;
 /// A test: its name, which states what it shows, and its function.
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 51] = [
+const TESTS: &[Test] = &[
     ("a_transfer_arrives_whole_and_every_packet_is_accounted_for", a_transfer_arrives_whole),
     ("a_dropped_segment_is_retransmitted_and_nothing_is_missing", a_dropped_segment_is_sent_again),
     ("marks_of_pie_reach_the_receiver_and_replace_drops", marks::marks_reach_the_receiver),
