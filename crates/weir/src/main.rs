@@ -13,6 +13,7 @@ mod identity;
 mod kernel;
 mod keygen;
 mod list;
+mod optimum;
 mod plot;
 mod progress;
 mod reproduce;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Plot(args) => plot::plot(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Capacity(args) => capacity::capacity(&args),
+        Command::Optimum(args) => optimum::optimum(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),

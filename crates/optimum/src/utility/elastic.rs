@@ -16,6 +16,9 @@ use std::ops::Range;
 
 /// The gap at which an answer is exact, as a share of the sum of all priorities.
 const GAP: f64 = 1e-11;
+/// The same where there are more ways than [`MANY`]: each further round takes long, and rates are exact to a thousandth or better.
+const GAP_OF_MANY: f64 = 1e-6;
+const MANY: usize = 600;
 /// The accuracy of the first round, while most ways are not known yet.
 const COARSEST: f64 = 1e-5;
 /// The accuracy of the last round. Whether an inelastic flow is whole depends on prices that may differ little.
@@ -218,7 +221,8 @@ impl<'a> Ways<'a> {
             }
             let new = self.price(demands, &places, &solution, &mut best);
             let gap = best.gap();
-            if gap <= GAP || new == 0 && accuracy <= FINEST {
+            let enough = if self.pool.columns().len() > MANY { GAP_OF_MANY } else { GAP };
+            if gap <= enough || new == 0 && accuracy <= FINEST {
                 break;
             }
             accuracy = if new == 0 { FINEST } else { (gap * AHEAD).clamp(FINEST, accuracy) };

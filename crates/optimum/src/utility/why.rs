@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// A flow is at its cap if it has all but this share of it.
 const AT_CAP: f64 = 1e-5;
 /// A link whose rate is worth less than this share of all priorities is free.
-const FREE: f64 = 1e-7;
+const FREE: f64 = 1e-5;
 
 /// The optimum.
 #[derive(Debug, Clone, PartialEq)]
