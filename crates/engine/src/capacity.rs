@@ -5,17 +5,23 @@ use weir_base::{Rate, Span};
 use weir_optimum::{Link, Mode, Network, NetworkError, Node, Problem, Session};
 use weir_plan::{Group, Network as Fabric, Run};
 
-/// The most that any forwarding, coded or not, can deliver to each receiver of a group by the group's deadline, with the network to itself
+/// For each group, the most that any forwarding, coded or not, can deliver to each receiver by its deadline, with the network to itself
 /// as it is at the start. `None` if the overlay does not carry the group, if it has no deadline or several senders, or if nothing limits it.
-pub(crate) fn by_deadline(run: &Run, group: &Group) -> Option<Rate> {
-    let deadline = group.overlay.as_ref()?.deadline?;
-    let session = sessions_of_group(group);
-    if session.len() != 1 {
-        return None;
+pub(crate) fn by_deadline(run: &Run) -> Vec<Option<Rate>> {
+    let deadline = |group: &Group| group.overlay.as_ref()?.deadline;
+    if run.groups.iter().all(|group| deadline(group).is_none()) {
+        return vec![None; run.groups.len()];
     }
-    let network = network_of(&run.network).ok()?;
-    let upper = upper(&network, &session, deadline)?;
-    Some(Rate::from_bits_per_sec(upper.round() as u64))
+    let network = network_of(&run.network).ok();
+    let of_group = |group: &Group| {
+        let (deadline, session) = (deadline(group)?, sessions_of_group(group));
+        if session.len() != 1 {
+            return None;
+        }
+        let upper = upper(network.as_ref()?, &session, deadline)?;
+        Some(Rate::from_bits_per_sec(upper.round() as u64))
+    };
+    run.groups.iter().map(of_group).collect()
 }
 
 fn upper(network: &Network, session: &[Session], deadline: Span) -> Option<f64> {
@@ -89,7 +95,7 @@ mod tests {
         );
         let lab = Lab::from_str(&text, "lab.toml", Path::new("."), &[]).unwrap();
         let run = &lab.runs()[0];
-        run.groups.iter().map(|group| by_deadline(run, group).map(|rate| rate.mbit_per_sec())).collect()
+        by_deadline(run).into_iter().map(|rate| rate.map(|rate| rate.mbit_per_sec())).collect()
     }
 
     #[test]

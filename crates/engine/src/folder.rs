@@ -14,6 +14,7 @@ use crate::location::{self, DESCRIPTION, Found, RunLocation, remove_unfinished};
 use crate::lock::Lock;
 use crate::rerun::{self, Asked, Request, STAGING};
 use crate::run_file::{RunFile, cell_id};
+use crate::yardsticks::Yardsticks;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,8 @@ impl ResultFolder {
     /// The description of a run that has just ended, for `run.json`.
     pub fn describe(&self, engine: &str, run: Arc<Run>, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());
-        RunFile { id, engine: engine.into(), build, outcome, run }
+        let yardsticks = Yardsticks::of(&run);
+        RunFile { id, engine: engine.into(), build, outcome, yardsticks, run }
     }
 
     fn folder_of(&self, engine: &str, run: &Run) -> PathBuf {

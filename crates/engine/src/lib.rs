@@ -17,6 +17,7 @@ mod folder;
 mod jobs;
 mod location;
 mod lock;
+pub mod optimum;
 mod overlay;
 pub mod premises;
 mod rerun;
@@ -24,6 +25,7 @@ mod results;
 mod run_file;
 mod sampling;
 mod shards;
+mod yardsticks;
 
 pub use atomic_write::{atomic_write, create_folder};
 pub use build::{check_traces, fabric};
@@ -42,6 +44,7 @@ pub use results::{Count, FinishedRun, Results, ResultsError};
 pub use run_file::{RunFile, cell_id};
 pub use sampling::{HostCounts, PacketLog, Sampler, observer, record_notice};
 pub use shards::MOST_FOLDERS;
+pub use yardsticks::Yardsticks;
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;

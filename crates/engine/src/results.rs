@@ -420,7 +420,8 @@ enum Unit<'a> {
 
 impl FinishedRun {
     pub(crate) fn new(number: usize, file: Arc<RunFile>, location: RunLocation) -> FinishedRun {
-        let info = crate::run_info(&file.engine, &file.run);
+        let mut info = crate::run_info(&file.engine, &file.run);
+        file.yardsticks.apply(&mut info);
         FinishedRun { number, location, file, info }
     }
 

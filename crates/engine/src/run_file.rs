@@ -1,5 +1,6 @@
 //! The contents of `run.json`: the description of a run, without its records.
 
+use crate::yardsticks::Yardsticks;
 use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,6 +17,9 @@ pub struct RunFile {
     pub build: String,
     /// Its outcome.
     pub outcome: Outcome,
+    /// What its numbers are held against.
+    #[serde(default, skip_serializing_if = "Yardsticks::is_empty")]
+    pub yardsticks: Yardsticks,
     /// The run.
     pub run: Arc<Run>,
 }

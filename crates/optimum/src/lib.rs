@@ -34,6 +34,7 @@ mod staircase;
 mod stop;
 mod trees;
 mod unicast;
+mod utility;
 mod verify;
 
 pub use answer::{Answer, Bounds, Carried, Cut, Delivery, Piece, Prices};
@@ -42,4 +43,8 @@ pub use csv::{CsvError, read_csv, write_csv};
 pub use generate::{Values, grid, random};
 pub use network::{Link, MOST_LINKS, Network, NetworkError, Node, Session};
 pub use stop::Stop;
+pub use utility::{
+    Allocation, Blocked, Class, ClassError, Forwarding, Log, MOST_CLASSES, MOST_FLOWS, Share, Utility, Why,
+    utility_optimum,
+};
 pub use verify::{Verified, Violation, verify};

@@ -18,6 +18,7 @@
 //! | [`context`] | the header fields that a flow's packets share |
 //! | [`cat`] | the link to a neighbour |
 //! | [`admission`] | rates of elastic flows (LOG), and the rule for K |
+//! | [`proxy`] | what stands between unchanged applications and the overlay |
 //! | [`node`] | joins them |
 //!
 //! Everything is a pure state machine: packets, messages and times go in, decisions come out.
@@ -38,6 +39,7 @@ pub mod multicast;
 pub mod node;
 pub mod nodes;
 pub mod packet;
+pub mod proxy;
 pub mod queue;
 pub mod starvation;
 pub mod zombie;

@@ -15,7 +15,7 @@
 //! | 0x40 to 0x4f | no message but a packet: [`header`] |
 
 mod announcement;
-mod bytes;
+pub(crate) mod bytes;
 mod depths;
 pub mod header;
 mod short;

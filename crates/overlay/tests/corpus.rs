@@ -3,12 +3,14 @@
 
 #[path = "../../../fuzz/checks/overlay.rs"]
 mod overlay;
+#[path = "../../../fuzz/checks/relay.rs"]
+mod relay;
 
 use weir_base::Random;
 
-fn inputs() -> Vec<Vec<u8>> {
-    let mut paths: Vec<_> =
-        std::fs::read_dir("../../fuzz/corpus/overlay").unwrap().map(|entry| entry.unwrap().path()).collect();
+fn inputs(of: &str) -> Vec<Vec<u8>> {
+    let folder = format!("../../fuzz/corpus/{of}");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(paths.len() >= 10, "the corpus of the repository is there: {} inputs", paths.len());
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
@@ -16,14 +18,19 @@ fn inputs() -> Vec<Vec<u8>> {
 
 #[test]
 fn messages_and_packets_of_the_corpus_leave_a_node_at_rest_and_bounded() {
-    inputs().iter().for_each(|input| overlay::check(input));
+    inputs("overlay").iter().for_each(|input| overlay::check(input));
 }
 
 #[test]
-fn changed_inputs_of_the_corpus_do_so_too() {
+fn segments_of_the_corpus_leave_a_tcp_proxy_at_rest_and_bounded() {
+    inputs("relay").iter().for_each(|input| relay::check(input));
+}
+
+/// Inputs that differ from those of the corpus.
+fn changed(of: &str, each: u32, check: fn(&[u8])) {
     let mut random = Random::stream(1, "corpus");
-    for input in inputs() {
-        for _ in 0..100 {
+    for input in inputs(of) {
+        for _ in 0..each {
             let mut changed = input.clone();
             for _ in 0..1 + random.below(8) {
                 let at = random.below(changed.len() as u64) as usize;
@@ -34,7 +41,17 @@ fn changed_inputs_of_the_corpus_do_so_too() {
                     _ => {}
                 }
             }
-            overlay::check(&changed);
+            check(&changed);
         }
     }
+}
+
+#[test]
+fn changed_inputs_of_the_corpus_do_so_too() {
+    changed("overlay", 100, overlay::check);
+}
+
+#[test]
+fn changed_segments_do_so_too() {
+    changed("relay", 2000, relay::check);
 }

@@ -138,6 +138,10 @@ pub struct GroupInfo {
     /// The most that any forwarding can deliver to each receiver by the deadline that the overlay keeps for it; `None` without one.
     #[serde(default)]
     pub deadline_capacity: Option<Rate>,
+    /// Its goodput, of all receivers together, where the sum of the overlay's utilities is largest, from each time on; empty without an
+    /// overlay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub optimum: Vec<(Span, Rate)>,
 }
 
 impl GroupInfo {

@@ -5,6 +5,7 @@ mod input;
 mod show;
 
 pub(crate) use args::CapacityArgs;
+pub(crate) use show::rate;
 
 use crate::failure::Failure;
 use crate::figure::Format;

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Compute the most that a network can carry to all receivers of a session by a deadline, whatever forwards in it
     Capacity(crate::capacity::CapacityArgs),
+    /// Compute what the flows of an overlay would have where the sum of utilities is largest, and why no flow gets more
+    Optimum(crate::optimum::OptimumArgs),
     /// List the names that a lab can use
     List(ListArgs),
     /// Describe a name: its meaning, its parameters, their defaults and its source

@@ -13,6 +13,7 @@ mod identity;
 mod kernel;
 mod keygen;
 mod list;
+mod optimum;
 mod plot;
 mod progress;
 mod ready;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Test(args) => ready::test(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Capacity(args) => capacity::capacity(&args),
+        Command::Optimum(args) => optimum::optimum(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),

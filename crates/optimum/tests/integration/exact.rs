@@ -3,6 +3,7 @@
 
 mod paths;
 mod simplex;
+mod utility;
 mod wrong;
 
 use simplex::Program;

@@ -7,7 +7,7 @@ use super::view::merged;
 use super::{Domain, Flows, Level, Metric, Reduction, View};
 use crate::records::Records;
 use std::borrow::Cow;
-use weir_base::Histogram;
+use weir_base::{Histogram, Time};
 
 impl View<'_> {
     pub(super) fn add_transits(&mut self, records: &Records) {
@@ -66,6 +66,18 @@ impl Flows<'_> {
     fn deadline_capacity(&self) -> Option<f64> {
         let group = self.view.info.groups.get(self.group()? as usize)?;
         Some(group.deadline_capacity?.mbit_per_sec())
+    }
+
+    /// The mean, over the time in which the group was active, of its goodput where the sum of utilities is largest, in Mbit/s.
+    fn optimum(&self) -> Option<f64> {
+        let steps = &self.view.info.groups.get(self.group()? as usize)?.optimum;
+        let (from, to) = self.life()?;
+        let ends = steps.iter().skip(1).map(|(at, _)| Time::ZERO + *at).chain([Time::NEVER]);
+        let parts = steps.iter().zip(ends).map(|((at, rate), end)| {
+            let begin = from.max(Time::ZERO + *at);
+            rate.mbit_per_sec() * end.min(to).since(begin).as_secs_f64()
+        });
+        ratio(parts.sum(), to.since(from).as_secs_f64()).filter(|_| !steps.is_empty())
     }
 }
 
@@ -164,6 +176,31 @@ family! {
         reduction: Reduction::Special(|f| {
             let each = || Some(f.goodput()? / f.members.len() as f64);
             Value::from(f.deadline_capacity().filter(|most| *most > 0.0).and_then(|most| Some(each()? / most)))
+        }),
+    }
+
+    OPTIMUM {
+        name: "optimum_mbps",
+        title: "Optimum",
+        unit: "Mbit/s",
+        of: GROUP,
+        definition: "Goodput of the group, its receivers together, where the sum of the overlay's utilities is largest, with weir's headers, messages and losses: computed from the lab as the run ended, not measured. Mean over the time in which the group was active, of what held at each time. Inelastic flows follow the rule of their worth. It knows no queues, and no traffic beside the overlay.",
+        source: "GNAT report, sections 2.2 and 4.21; weir optimum",
+        domain: Domain::NotNegative,
+        reduction: Reduction::Special(|f| Value::from(f.optimum())),
+    }
+
+    OPTIMUM_RATIO {
+        name: "optimum_ratio",
+        title: "Goodput over the optimum",
+        unit: "",
+        of: GROUP,
+        definition: "Goodput of the group over optimum_mbps: its share of what it would have where the sum of utilities is largest.",
+        source: "GNAT report, section 4.21",
+        domain: Domain::NotNegative,
+        reduction: Reduction::Special(|f| {
+            let optimum = f.optimum().filter(|optimum| *optimum > 0.0);
+            Value::from(optimum.and_then(|optimum| Some(f.goodput()? / optimum)))
         }),
     }
 

@@ -5,7 +5,8 @@ use crate::html::{Cell, Table};
 use crate::lab::Run;
 use weir_record::Metric;
 use weir_record::metrics::overlay::{
-    DEADLINE_CAPACITY, DEADLINE_CAPACITY_RATIO, IN_TIME, PASSED_LINKS, TRANSIT, TRANSIT_WAIT,
+    DEADLINE_CAPACITY, DEADLINE_CAPACITY_RATIO, IN_TIME, OPTIMUM, OPTIMUM_RATIO, PASSED_LINKS, TRANSIT,
+    TRANSIT_WAIT,
 };
 
 /// What each part's share is of.
@@ -32,6 +33,8 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
         "links passed",
         "capacity by the deadline, Mbit/s",
         "goodput of a receiver over it",
+        "optimum of utilities, Mbit/s",
+        "goodput over it",
     ];
     let mut groups = Table::new("Traffic over the overlay", &head);
     for group in run.groups().filter(|group| group.number(&TRANSIT).is_some()) {
@@ -46,6 +49,8 @@ pub(crate) fn tables(run: &Run, name: impl Fn(&str) -> Cell) -> String {
             Cell::number(group.number(&PASSED_LINKS)),
             Cell::number(group.number(&DEADLINE_CAPACITY)),
             Cell::number(group.number(&DEADLINE_CAPACITY_RATIO)),
+            Cell::number(group.number(&OPTIMUM)),
+            Cell::number(group.number(&OPTIMUM_RATIO)),
         ]);
     }
     let mut parts = Table::new("Overhead of the overlay, by parts", &["part", "share, %", "of"]);

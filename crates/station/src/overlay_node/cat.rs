@@ -28,6 +28,22 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Bytes of the headers around a packet of the overlay, from the IP header on, without what the link adds. A connection that delivers
+    /// packets by a due time says it in each.
+    pub fn headers(&self, has_due: bool) -> Bytes {
+        match self {
+            Config::Wire(_) => HEADERS,
+            Config::Sliq(config) => HEADERS + config.headers(has_due),
+        }
+    }
+
+    /// Whether it acknowledges packets.
+    pub fn acknowledges(&self) -> bool {
+        matches!(self, Config::Sliq(_))
+    }
+}
+
 /// The carrier of a link.
 #[derive(Debug, Clone)]
 pub(super) enum Carrier {

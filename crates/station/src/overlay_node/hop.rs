@@ -13,6 +13,7 @@ use weir_endpoint::Datagram;
 use weir_overlay::cat::Delay;
 use weir_overlay::{Reported, Signal};
 use weir_sliq::simulated::{Ends, Left, Simulated};
+use weir_sliq::wire::{DATA_HEADER, DUE, HEADER, TAG};
 use weir_sliq::{DeliveryName, Drop, FastStart, Order, Parameters, SealName, StreamParameters};
 
 /// Streams, in the order in which a connection has them.
@@ -70,6 +71,13 @@ impl Config {
             self.sensitive.delivery == DeliveryName::ArqFec && self.sensitive.deadline.is_none();
         let names_none = !(1..=2).contains(&self.cc.len());
         names_none.then_some("cc").or(lacks_deadline.then_some("sensitive"))
+    }
+
+    /// Bytes that SLIQ puts around a packet.
+    pub(super) fn headers(&self, has_due: bool) -> Bytes {
+        let tag = if self.seal == SealName::None { 0 } else { TAG };
+        let due = if has_due { DUE } else { 0 };
+        Bytes::new((HEADER + DATA_HEADER + due + tag) as u64)
     }
 
     fn streams(&self) -> [StreamParameters; 3] {

@@ -15,7 +15,7 @@ const MOST_PRICES: usize = 24;
 const LEAST_PRICE: f64 = 1e-4;
 
 /// What a rate is: rates that are not zero, in the unit that leaves one to three digits before the point.
-fn rate(bits: f64) -> String {
+pub(crate) fn rate(bits: f64) -> String {
     let (unit, size) = match bits {
         bits if bits >= 0.999_999_5e9 => ("Gbit/s", 1e9),
         bits if bits >= 0.999_999_5e6 => ("Mbit/s", 1e6),

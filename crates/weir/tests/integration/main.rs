@@ -14,6 +14,7 @@ mod hosts;
 mod kernel;
 mod kills;
 mod layout;
+mod optimum;
 mod packages;
 mod place;
 mod plots;

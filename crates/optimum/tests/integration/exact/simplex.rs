@@ -28,6 +28,11 @@ impl Program {
 
     /// The largest value.
     pub(crate) fn best(&self) -> f64 {
+        self.solve().0
+    }
+
+    /// The largest value and x.
+    pub(crate) fn solve(&self) -> (f64, Vec<f64>) {
         let (rows, columns) = (self.rows.len(), self.values.len());
         let width = columns + rows + 1;
         let mut table = vec![vec![0.0; width]; rows + 1];
@@ -54,7 +59,11 @@ impl Program {
             pivot(&mut table, leaves, enters);
             basis[leaves] = enters;
         }
-        table[rows][width - 1]
+        let mut x = vec![0.0; columns];
+        for (row, &column) in basis.iter().enumerate().filter(|(_, column)| **column < columns) {
+            x[column] = table[row][width - 1];
+        }
+        (table[rows][width - 1], x)
     }
 }
 
