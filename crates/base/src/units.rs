@@ -60,7 +60,11 @@ impl Rate {
         )
     }
     /// The whole bytes that this rate sends in a span.
+    #[inline]
     pub fn bytes_in(self, span: Span) -> Bytes {
+        if let Some(scaled) = self.0.checked_mul(span.as_nanos()) {
+            return Bytes(scaled / 8_000_000_000);
+        }
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }

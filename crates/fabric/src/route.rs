@@ -59,10 +59,21 @@ impl Routes {
         for (link, of) in (0..).zip(&network.links) {
             into[of.to].push(Edge { link, to: of.from, delay: of.delay });
         }
-        for target in (0..nodes).filter(|&node| network.nodes[node].host || addressed(node)) {
-            let links = least_delay(target, &into, |node| network.nodes[node].host);
-            for (node, link) in links.into_iter().enumerate().filter_map(|(node, link)| Some((node, link?))) {
-                next[node * nodes + target] = link;
+        let is_host = |node: usize| network.nodes[node].host;
+        // To a host behind one router all routes are those to that router, which are found once for all of its hosts.
+        let mut to_router: Vec<Option<Vec<Option<u32>>>> = vec![None; nodes];
+        for target in (0..nodes).filter(|&node| is_host(node) || addressed(node)) {
+            let mut set = |node: usize, link: u32| next[node * nodes + target] = link;
+            let only = match into[target][..] {
+                [Edge { link, to, .. }] if is_host(target) && !is_host(to) => Some((to, link)),
+                _ => None,
+            };
+            let last = only.map_or(target, |(router, _)| router);
+            let links = to_router[last].get_or_insert_with(|| least_delay(last, &into, is_host));
+            let found = links.iter().enumerate().filter_map(|(node, link)| Some((node, (*link)?)));
+            found.filter(|(node, _)| *node != target).for_each(|(node, link)| set(node, link));
+            if let Some((router, link)) = only {
+                set(router, link);
             }
         }
         for route in &network.routes {

@@ -330,3 +330,44 @@ fn a_packet_on_a_given_route_with_a_loop_is_counted_as_unroutable() {
     assert_eq!((fabric.totals().sent, fabric.totals().unroutable), (1, 1));
     assert!(!Paths::new(&config.network).crosses(0, 3, 3));
 }
+
+/// Random networks: routers joined at random, and hosts behind one or two of them.
+#[test]
+fn routes_to_a_host_behind_one_router_are_those_that_a_search_from_the_host_finds() {
+    use crate::route::Routes;
+    use crate::shortest::{Edge, least_delay};
+    let (routers, hosts) = (6, 8);
+    for seed in 0..20 {
+        let mut random = weir_base::Random::stream(seed, "routes");
+        let mut config = two_routes(vec![]);
+        let like = config.network.links[0].clone();
+        config.network.links.clear();
+        let mut join = |from: usize, to: usize, random: &mut weir_base::Random| {
+            let delay = Span::from_millis(random.below(4));
+            config.network.links.push(Link { from, to, delay, ..like.clone() });
+        };
+        for _ in 0..14 {
+            join(random.below(routers) as usize, random.below(routers) as usize, &mut random);
+        }
+        for host in routers..routers + hosts {
+            for _ in 0..=random.below(2) {
+                let router = random.below(routers) as usize;
+                join(host as usize, router, &mut random);
+                join(router, host as usize, &mut random);
+            }
+        }
+        let node = |number| if number < routers { Node::router("r") } else { Node::host("h") };
+        config.network.nodes = (0..routers + hosts).map(node).collect();
+        let mut into = vec![vec![]; config.network.nodes.len()];
+        for (link, of) in (0..).zip(&config.network.links) {
+            into[of.to].push(Edge { link, to: of.from, delay: of.delay });
+        }
+        let routes = Routes::new(&config.network, |_| true);
+        for target in 0..config.network.nodes.len() {
+            let found = least_delay(target, &into, |node| config.network.nodes[node].host);
+            let found: Vec<_> = found.into_iter().map(|link| link.map(|link| link as usize)).collect();
+            let kept: Vec<_> = (0..found.len()).map(|node| routes.link(node, target)).collect();
+            assert_eq!(kept, found, "seed {seed}, to {target}");
+        }
+    }
+}

@@ -89,18 +89,37 @@ pub struct Wire {
     overhead: Bytes,
     /// When all that it holds will have been sent.
     free_at: Time,
+    limits: Limits,
+}
+
+/// When a wire of some rate takes more. They are computed once for a rate, since a node asks for each decision.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// What it holds takes at least so long to be sent when it is not ready.
+    busy: Span,
+    /// So long before it is free it is ready.
+    early: Span,
+}
+
+impl Limits {
+    fn of(rate: Rate) -> Limits {
+        let refill = refill(rate);
+        let nanos = (u128::from(refill.get()) * 8_000_000_000).div_ceil(rate.bits_per_sec().max(1).into());
+        let busy = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        Limits { busy, early: rate.time_to_send(refill) }
+    }
 }
 
 impl Wire {
     /// A link of this rate and one-way delay, which adds so many bytes to each datagram.
     pub fn new(rate: Rate, delay: Span, loss: f64, overhead: Bytes) -> Wire {
-        Wire { rate, delay, loss, overhead, free_at: Time::ZERO }
+        Wire { rate, delay, loss, overhead, free_at: Time::ZERO, limits: Limits::of(rate) }
     }
 
     /// The link has changed. What it holds leaves at the new rate.
     pub fn change(&mut self, rate: Rate, delay: Span, loss: f64, now: Time) {
         let held = self.held(now);
-        (self.rate, self.delay, self.loss) = (rate, delay, loss);
+        (self.rate, self.delay, self.loss, self.limits) = (rate, delay, loss, Limits::of(rate));
         self.free_at = now + rate.time_to_send(held);
     }
 
@@ -111,14 +130,17 @@ impl Wire {
 
 impl Cat for Wire {
     fn room(&self, now: Time) -> Bytes {
-        if self.rate.bits_per_sec() > 0 { room_beside(self.held(now), self.rate) } else { Bytes::ZERO }
+        if self.rate.bits_per_sec() == 0 || self.free_at.since(now) >= self.limits.busy {
+            return Bytes::ZERO;
+        }
+        room_beside(self.held(now), self.rate)
     }
     fn ready(&self, now: Time) -> Time {
         if self.rate.bits_per_sec() == 0 {
             return Time::NEVER;
         }
         // A nanosecond more, since what is left is rounded down to bytes.
-        now.max(self.free_at - self.rate.time_to_send(refill(self.rate)) + Span::from_nanos(1))
+        now.max(self.free_at - self.limits.early + Span::from_nanos(1))
     }
     fn offer(&mut self, bytes: Bytes, now: Time) {
         self.free_at = self.free_at.max(now) + self.rate.time_to_send(bytes + self.overhead);

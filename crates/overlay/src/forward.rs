@@ -3,8 +3,9 @@
 //! Source: digest A 6.4 (procedure), A 6.5 (multicast), A 6.6 and G 2.2 (zombies). Sensitive traffic by its own depths comes first, then all
 //! traffic by all depths; within a pass the largest gradient that has something to send wins. Differences from the study:
 //!
-//! - Zombies take no room of a link. They leave when their gradient is the largest, in idle time or in the turn of packets, which go all
-//!   the same and leave zombies behind.
+//! - Zombies take no room of a link. They leave when their gradient is the largest, in idle time or in the turn of their own bin's packets,
+//!   which go all the same and leave zombies behind. The study sends them, so that packets of other bins wait for their turn; here too.
+//!   Otherwise packets would take detours against the prices, over links that are idle for a moment though they are dear.
 //! - A critical packet goes to a neighbour that it has not visited, if the mean delay lets it arrive. The study sends it back.
 //! - A group's packets have deadlines too: each receiver is judged by its own route. The study has none.
 //! - A packet for one node goes to a node that it has visited only if that one is closer to the destination. The study judges sensitive
@@ -45,7 +46,7 @@ pub struct Port {
     pub room: u64,
     /// Whether the link has time for zombies: it would have sent all that it was given.
     pub drains: bool,
-    /// Whether zombies that outweigh all packets for it leave without that time.
+    /// Whether zombies that outweigh packets of their bin leave without that time.
     pub yields: bool,
 }
 
@@ -130,6 +131,8 @@ pub struct Forwarder {
     config: Config,
     index: Index,
     candidates: Vec<Candidate>,
+    /// Zombies that wait for a link, by its place and their bin; the heaviest first.
+    turns: Vec<(usize, BinAt)>,
     /// A bit for each link whose zombies wait until it has time.
     waits: u128,
     /// Differences toward the neighbour in question, by destination.
@@ -145,6 +148,7 @@ impl Forwarder {
             config,
             index: Index::default(),
             candidates: Vec::new(),
+            turns: Vec::new(),
             waits: 0,
             differences: vec![None; NODES],
             sums: PerNode::default(),
@@ -228,7 +232,27 @@ impl Forwarder {
             }
         }
         self.candidates.sort_unstable_by_key(Candidate::order);
-        (0..self.candidates.len()).find_map(|index| self.attempt(view, self.candidates[index], pass, depth))
+        self.turns.clear();
+        for index in 0..self.candidates.len() {
+            let candidate = self.candidates[index];
+            if candidate.kind == Kind::Packets && self.is_turn_of_another(candidate) {
+                continue;
+            }
+            let decision = self.attempt(view, candidate, pass, depth);
+            if decision.is_some() {
+                return decision;
+            }
+            if candidate.kind == Kind::Zombies && !pass.is_sensitive() {
+                self.turns.push((candidate.port, candidate.bin));
+            }
+        }
+        None
+    }
+
+    /// Whether heavier zombies of another bin wait for the candidate's link.
+    fn is_turn_of_another(&self, candidate: Candidate) -> bool {
+        let turn = self.turns.iter().find(|(port, _)| *port == candidate.port);
+        turn.is_some_and(|(_, bin)| *bin != candidate.bin)
     }
 
     /// What a candidate does, if it can.

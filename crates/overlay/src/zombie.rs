@@ -2,7 +2,7 @@
 //!
 //! Source: digest G 2.2, A 6.6. One line a kind below. A kind keeps a state for each destination of a bin, for sensitive traffic and
 //! for all traffic apart. Zombies cost no bytes of a link. They leave in the time in which it carries nothing else, or
-//! in the turn of packets that they outweigh; the study sends dummy packets instead (digest A 12, point 2).
+//! in the turn of packets of their bin that they outweigh; the study sends dummy packets instead (digest A 12, point 2).
 
 mod dual;
 mod none;

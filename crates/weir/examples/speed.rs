@@ -24,7 +24,8 @@ const BENCHES: [Bench; 8] = [
     Bench { lab: "long-fat", least: Some(1.5e6), counted_seconds: 5 },
     Bench { lab: "many-flows", least: Some(1.5e6), counted_seconds: 2 },
     Bench { lab: "ten-thousand", least: None, counted_seconds: 2 },
-    Bench { lab: "overlay", least: Some(0.3e6), counted_seconds: 2 },
+    // Twice real time: 195,000 packets in each of 10 seconds, in half of its 11 s.
+    Bench { lab: "overlay", least: Some(0.36e6), counted_seconds: 2 },
 ];
 
 const REPEATS: usize = 15;

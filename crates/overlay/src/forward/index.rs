@@ -26,9 +26,21 @@ struct Toward {
     packets: Peaks,
     zombies: Peaks,
     sets: Vec<(Nodes, Nodes)>,
+    /// Bins that have changed while the link had no room, when nothing asks for their gradients.
+    stale: Vec<BinAt>,
+    is_stale: Vec<bool>,
 }
 
 impl Toward {
+    fn note(&mut self, at: BinAt) {
+        if self.is_stale.len() <= at.index() {
+            self.is_stale.resize(at.index() + 1, false);
+        }
+        if !std::mem::replace(&mut self.is_stale[at.index()], true) {
+            self.stale.push(at);
+        }
+    }
+
     fn set(&mut self, bin: usize, slope: Slope) {
         if self.sets.len() <= bin {
             self.sets.resize(bin + 1, (Nodes::EMPTY, Nodes::EMPTY));
@@ -53,7 +65,7 @@ impl Toward {
 pub(super) struct Index(Vec<Toward>);
 
 impl Index {
-    /// Computes anew what has changed. A neighbour that is not there now is forgotten.
+    /// Computes anew what has changed toward neighbours whose links have room. A neighbour that is not there now is forgotten.
     pub(super) fn refresh<B: crate::packet::Body, S: Default>(
         &mut self,
         view: &View<'_, B, S>,
@@ -70,6 +82,10 @@ impl Index {
                 continue;
             };
             next += 1;
+            view.queues.changed().iter().for_each(|at| toward.note(*at));
+            if port.room == 0 {
+                continue;
+            }
             let advertised = &view.advertised[number];
             let (version, ways) = (advertised.version(), view.routes.version());
             let before = toward.from.replace((version, ways)).filter(|(_, before)| *before == ways);
@@ -78,15 +94,16 @@ impl Index {
                 toward.packets.clear();
                 toward.zombies.clear();
                 view.queues.active().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
-                continue;
-            }
-            // Depths that the neighbour has told are of bins in a range of names.
-            if let Some(range) = told {
+            } else if let Some(range) = told {
+                // Depths that the neighbour has told are of bins in a range of names.
                 let active = view.queues.active().iter();
                 let told = active.filter(|at| range.has(view.queues.bin(**at).key));
                 told.for_each(|at| toward.set(at.index(), slope(port, *at)));
             }
-            view.queues.changed().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
+            while let Some(at) = toward.stale.pop() {
+                toward.is_stale[at.index()] = false;
+                toward.set(at.index(), slope(port, at));
+            }
         }
     }
 
@@ -103,10 +120,15 @@ impl Index {
         };
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
             let toward = &self.0[port.number];
-            let packets = toward.packets.largest();
-            take(Kind::Packets, place, packets);
-            let Some(zombies) = toward.zombies.largest() else { continue };
-            if port.drains || port.yields && packets.is_some_and(|(_, weight)| weight < zombies.1) {
+            let (packets, zombies) = (toward.packets.largest(), toward.zombies.largest());
+            let is_outweighed = packets.zip(zombies).is_some_and(|(packets, zombies)| packets.1 < zombies.1);
+            // The turn is that of the largest gradient. Packets of its own bin go in it, those of other bins wait.
+            let is_its_turn = !is_outweighed || packets.map(|of| of.0) == zombies.map(|of| of.0);
+            if is_its_turn {
+                take(Kind::Packets, place, packets);
+            }
+            let Some(zombies) = zombies else { continue };
+            if port.drains || port.yields && is_outweighed && is_its_turn {
                 take(Kind::Zombies, place, Some(zombies));
             } else {
                 *waits |= 1 << port.number;

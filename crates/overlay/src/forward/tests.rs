@@ -259,6 +259,30 @@ fn zombies_wait_for_the_drain_of_the_link_and_packets_do_not() {
     assert!(matches!(scene.decide().unwrap().action, Action::Packet { .. }));
 }
 
+/// One link that has no time for zombies. Those for node 2 have the turn; a packet for node 1 would go against the prices.
+#[test]
+fn packets_of_another_bin_wait_for_zombies_that_outweigh_them() {
+    for forwarding in [Forwarding::PerBin, Forwarding::Total] {
+        let multicast = multicast::Config { forwarding, ..Default::default() };
+        let config = Config { zombies_first: true, multicast, ..Config::default() };
+        let mut scene = Scene::new(&[(0, 1, 10), (1, 2, 10)], config);
+        scene.put(node(1), &[1], 1000, None, &[]);
+        scene.put(node(2), &[2], 500, None, &[]);
+        let bin = scene.queues.find(node(2)).unwrap();
+        let place = scene.queues.bin(bin).first(Class::Normal).unwrap();
+        scene.queues.take(bin, Class::Normal, place, set(&[2]), at(0));
+        scene.queues.add_zombies(bin, id(2), Class::Virtual, 5000);
+        (scene.ports[0].drains, scene.ports[0].yields) = (false, true);
+        assert_eq!(scene.decide(), None);
+        assert!(scene.forwarder.waits_for(0));
+        scene.ports[0].drains = true;
+        assert!(matches!(scene.decide().unwrap().action, Action::Zombies { .. }));
+        scene.queues.take_zombies(bin, id(2), Class::Virtual, 4500);
+        scene.ports[0].drains = false;
+        assert!(matches!(scene.decide().unwrap().action, Action::Packet { .. }));
+    }
+}
+
 #[test]
 fn by_one_depth_a_group_the_largest_fall_wins_and_a_packet_goes_even_uphill() {
     let multicast = multicast::Config { forwarding: Forwarding::Total, ..Default::default() };

@@ -20,6 +20,8 @@ pub const OLDEST: Span = Span::from_secs(5);
 pub enum Accepted {
     /// It is not newer than what is known.
     Old,
+    /// It is newer, and to be passed on, but says nothing that ways depend on.
+    Same,
     /// It is newer, and to be passed on.
     New,
     /// It is newer and says something else than the last one.
@@ -61,8 +63,21 @@ impl Database {
             let old = &held.value;
             old.k == links.k && old.neighbours.nodes() == links.neighbours.nodes()
         });
+        let has_same_ways = held.is_some_and(|held| {
+            let (old, new) = (&held.value, links);
+            old.queue_delays == new.queue_delays
+                && old
+                    .neighbours
+                    .iter()
+                    .map(|(_, link)| link.delay)
+                    .eq(new.neighbours.iter().map(|(_, link)| link.delay))
+        });
         self.put_links(links.clone(), now);
-        if is_same { Accepted::New } else { Accepted::Changed }
+        match (is_same, has_same_ways) {
+            (true, true) => Accepted::Same,
+            (true, false) => Accepted::New,
+            (false, _) => Accepted::Changed,
+        }
     }
 
     /// Takes the groups of a node.

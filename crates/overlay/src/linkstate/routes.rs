@@ -49,6 +49,8 @@ struct Scratch {
     /// For each node its neighbours, with links that both ends name.
     adjacent: Vec<Nodes>,
     delay: Vec<Option<Delay>>,
+    /// The bounds of these delays.
+    bound: Vec<Span>,
     before: Vec<Option<NodeId>>,
     queue: Vec<NodeId>,
 }
@@ -203,22 +205,24 @@ impl Scratch {
         self.delay.resize(NODES, None);
         self.before.clear();
         self.before.resize(NODES, None);
+        self.bound.clear();
+        self.bound.resize(NODES, Span::ZERO);
         self.delay[from.index()] = Some(Delay::default());
-        let mut done = Nodes::of(without);
-        loop {
-            let open = NodeId::all().filter(|node| !done.has(*node));
-            let reached = open.filter_map(|node| Some((self.delay[node.index()]?, node)));
-            let Some((delay, node)) = reached.min_by_key(|(delay, node)| (delay.bound(), *node)) else {
-                return;
+        let (mut done, mut open) = (Nodes::of(without), Nodes::of(from));
+        // The nearest of those that have been reached; of equal ones the lowest number.
+        while let Some(node) = open.iter().min_by_key(|node| self.bound[node.index()]) {
+            (done, open) = (done.with(node), open.without(node));
+            let (Some(delay), Some(links)) = (self.delay[node.index()], database.links(node)) else {
+                continue;
             };
-            done = done.with(node);
-            let Some(links) = database.links(node) else { continue };
             for to in self.adjacent[node.index()].minus(done).iter() {
                 let Some(link) = links.neighbours.get(to) else { continue };
                 let farther = delay.then(link.delay);
-                if self.delay[to.index()].is_none_or(|known| farther.bound() < known.bound()) {
-                    self.delay[to.index()] = Some(farther);
+                let bound = farther.bound();
+                if self.delay[to.index()].is_none() || bound < self.bound[to.index()] {
+                    (self.delay[to.index()], self.bound[to.index()]) = (Some(farther), bound);
                     self.before[to.index()] = Some(node);
+                    open = open.with(to);
                 }
             }
         }

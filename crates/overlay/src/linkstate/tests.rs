@@ -61,8 +61,9 @@ fn only_newer_announcements_are_taken_and_a_new_epoch_is_newer() {
     assert_eq!(accept(&links(1, 1, 500, &[(2, 10)])), Accepted::Changed);
     assert_eq!(accept(&links(1, 1, 500, &[(2, 10)])), Accepted::Old);
     assert_eq!(accept(&links(1, 1, 501, &[(2, 20)])), Accepted::New);
+    assert_eq!(accept(&links(1, 1, 502, &[(2, 20)])), Accepted::Same);
     assert_eq!(accept(&links(1, 2, 1, &[(3, 10)])), Accepted::Changed);
-    assert_eq!(accept(&links(1, 1, 502, &[(2, 10)])), Accepted::Old);
+    assert_eq!(accept(&links(1, 1, 503, &[(2, 10)])), Accepted::Old);
 }
 
 #[test]

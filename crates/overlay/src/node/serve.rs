@@ -27,6 +27,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         if self.queues.active().is_empty() {
             return;
         }
+        self.look(now);
         let mut is_clean = !self.queues.has_sensitive();
         while let Some(decision) = self.decide(now) {
             // Late packets are looked for only when something can go.
@@ -39,15 +40,16 @@ impl<B: Body, C: Cat> Node<B, C> {
                 Action::Packet { class, place } => self.send(decision, class, place, now, out),
                 Action::Coded => self.send_coded(decision, now, out),
             }
+            self.look_again(decision.port, now);
         }
     }
 
+    /// The next thing to do by what was last seen of the neighbours.
     fn decide(&mut self, now: Time) -> Option<Decision> {
-        if !self.ports.iter().any(|port| port.adjacency.up().is_some() && port.cat.room(now) > Bytes::ZERO) {
+        let Node { queues, view, advertised, routes, forwarder, config, .. } = self;
+        if !view.iter().any(|port| port.room > 0) {
             return None;
         }
-        self.look(now);
-        let Node { queues, view, advertised, routes, forwarder, config, .. } = self;
         let seen = View { queues, ports: view, advertised, routes, now };
         let decision = forwarder.decide(&seen, |one, sensitive| forwarded(config, one, sensitive));
         queues.settle();
@@ -57,14 +59,27 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// Notes the neighbours that are up and have told their depths.
     fn look(&mut self, now: Time) {
         self.view.clear();
-        for (number, port) in self.ports.iter().enumerate() {
-            let Some(node) = port.adjacency.up().filter(|_| self.advertised[number].is_known(now)) else {
-                continue;
-            };
-            let (room, drains) = (port.cat.room(now).get(), port.drains_at <= now);
-            let yields = self.config.zombies.is_improved() && port.owed < LARGEST;
-            self.view.push(Port { number, node, room, drains, yields });
+        for number in 0..self.ports.len() {
+            if let Some(seen) = self.seen(number, now) {
+                self.view.push(seen);
+            }
         }
+    }
+
+    /// A decision has changed what a link takes.
+    fn look_again(&mut self, number: usize, now: Time) {
+        let seen = self.seen(number, now);
+        if let (Some(seen), Some(place)) = (seen, self.view.iter().position(|port| port.number == number)) {
+            self.view[place] = seen;
+        }
+    }
+
+    fn seen(&self, number: usize, now: Time) -> Option<Port> {
+        let port = &self.ports[number];
+        let node = port.adjacency.up().filter(|_| self.advertised[number].is_known(now))?;
+        let (room, drains) = (port.cat.room(now).get(), port.drains_at <= now);
+        let yields = self.config.zombies.is_improved() && port.owed < LARGEST;
+        Some(Port { number, node, room, drains, yields })
     }
 
     fn serve_tree(&mut self, now: Time, out: &mut impl Output<B>) {

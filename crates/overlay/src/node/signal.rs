@@ -50,6 +50,8 @@ pub(super) struct Timers {
     replies: Option<Time>,
     routes: Option<Time>,
     routes_computed: Time,
+    /// Whether nothing that the ways depend on has changed since.
+    ways_hold: bool,
     links_sequence: u32,
     groups_sequence: u32,
 }
@@ -131,6 +133,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
         self.timers.links = now;
         self.timers.routes = Some(now);
+        self.timers.ways_hold = false;
     }
 
     fn on_links(&mut self, port: usize, links: Links, now: Time) {
@@ -147,6 +150,7 @@ impl<B: Body, C: Cat> Node<B, C> {
                     (self.timers.routes_computed + ROUTES_PERIOD).max(now)
                 };
                 self.timers.routes = Some(self.timers.routes.map_or(due, |other| other.min(due)));
+                self.timers.ways_hold &= accepted == Accepted::Same;
             }
         }
     }
@@ -262,6 +266,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     fn announce_links(&mut self, now: Time) {
         if self.database.age(self.id, now) {
             self.timers.routes = Some(now);
+            self.timers.ways_hold = false;
         }
         self.contexts.expire(now);
         (self.timers.links, self.timers.links_sent) = (now + PERIOD, Some(now));
@@ -270,6 +275,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         for port in &mut self.ports {
             let Some(node) = port.adjacency.up() else { continue };
             let (delay, capacity) = (port.cat.delay(), port.cat.capacity());
+            self.timers.ways_hold &= port.announced.0 == delay;
             port.announced = (delay, capacity);
             // Of parallel links to a neighbour the smaller delay counts (digest A 13); their capacities add up.
             let link = neighbours.get_or(node, || LinkInfo { delay, capacity: Rate::from_bits_per_sec(0) });
@@ -281,6 +287,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
         let stamp = Stamp { epoch: self.epoch, sequence: self.timers.links_sequence };
         let queue_delays = if self.config.queue_delays { self.queue_delays() } else { PerNode::default() };
+        self.timers.ways_hold &= !self.config.queue_delays;
         let k = self.derive_k();
         self.database.put_links(Links { origin: self.id, stamp, k, neighbours, queue_delays }, now);
         let own = self.id;
@@ -312,6 +319,9 @@ impl<B: Body, C: Cat> Node<B, C> {
     fn find_routes(&mut self, now: Time) {
         self.timers.routes = None;
         self.timers.routes_computed = now;
+        if std::mem::replace(&mut self.timers.ways_hold, true) {
+            return;
+        }
         self.neighbours.clear();
         for (number, port) in self.ports.iter().enumerate() {
             if let Some(node) = port.adjacency.up() {

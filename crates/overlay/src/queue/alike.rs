@@ -31,6 +31,9 @@ impl Alike {
         };
         let age = slab.age(place);
         let (mut before, mut after) = (Some(row.last), None);
+        if slab.age(row.first) > age {
+            (before, after) = (None, Some(row.first));
+        }
         while let Some(at) = before.filter(|at| slab.age(*at) > age) {
             (before, after) = (slab.alike(at).0, Some(at));
         }

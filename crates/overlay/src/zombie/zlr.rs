@@ -129,16 +129,27 @@ impl State {
 
     /// How long bytes take at the present drain rate; very long if nothing drains.
     fn time_to_drain(&self, bytes: u64) -> Span {
-        let nanos = u128::from(bytes) * u128::from(CHANGE_WINDOW.as_nanos());
-        nanos
-            .checked_div(self.change.left().into())
-            .map_or(Span::MAX, |nanos| Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+        let left = self.change.left();
+        if left == 0 {
+            return Span::MAX;
+        }
+        let nanos = match bytes.checked_mul(CHANGE_WINDOW.as_nanos()) {
+            Some(scaled) => scaled / left,
+            None => {
+                let scaled = u128::from(bytes) * u128::from(CHANGE_WINDOW.as_nanos());
+                u64::try_from(scaled / u128::from(left)).unwrap_or(u64::MAX)
+            }
+        };
+        Span::from_nanos(nanos)
     }
 
     /// The mark in bytes: what leaves in its time at the present drain rate.
     fn mark(&self, config: &Config) -> u64 {
-        let left = u128::from(self.change.left()) * u128::from(config.mark.as_nanos());
-        (left / u128::from(CHANGE_WINDOW.as_nanos())) as u64
+        let (left, mark) = (self.change.left(), config.mark.as_nanos());
+        match left.checked_mul(mark) {
+            Some(scaled) => scaled / CHANGE_WINDOW.as_nanos(),
+            None => (u128::from(left) * u128::from(mark) / u128::from(CHANGE_WINDOW.as_nanos())) as u64,
+        }
     }
 
     /// Returns zombie bytes to add. By the study's rule there are none: only a departure adds some.
