@@ -1,0 +1,3 @@
+//! Proxies: what stands between unchanged applications and the overlay.
+
+pub mod udp;
