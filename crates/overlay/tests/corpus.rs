@@ -3,26 +3,34 @@
 
 #[path = "../../../fuzz/checks/overlay.rs"]
 mod overlay;
+#[path = "../../../fuzz/checks/proxy.rs"]
+mod proxy;
 
 use weir_base::Random;
 
-fn inputs() -> Vec<Vec<u8>> {
-    let mut paths: Vec<_> =
-        std::fs::read_dir("../../fuzz/corpus/overlay").unwrap().map(|entry| entry.unwrap().path()).collect();
+fn inputs(of: &str) -> Vec<Vec<u8>> {
+    let folder = std::path::Path::new("../../fuzz/corpus").join(of);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert!(paths.len() >= 10, "the corpus of the repository is there: {} inputs", paths.len());
+    assert!(paths.len() >= 5, "the corpus of the repository is there: {} inputs", paths.len());
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
 #[test]
 fn messages_and_packets_of_the_corpus_leave_a_node_at_rest_and_bounded() {
-    inputs().iter().for_each(|input| overlay::check(input));
+    inputs("overlay").iter().for_each(|input| overlay::check(input));
+}
+
+#[test]
+fn datagrams_of_the_corpus_leave_the_receiving_proxy_empty() {
+    inputs("proxy").iter().for_each(|input| proxy::check(input));
 }
 
 #[test]
 fn changed_inputs_of_the_corpus_do_so_too() {
     let mut random = Random::stream(1, "corpus");
-    for input in inputs() {
+    let of = |name, check: fn(&[u8])| inputs(name).into_iter().map(move |input| (input, check));
+    for (input, check) in of("overlay", overlay::check).chain(of("proxy", proxy::check)) {
         for _ in 0..100 {
             let mut changed = input.clone();
             for _ in 0..1 + random.below(8) {
@@ -34,7 +42,7 @@ fn changed_inputs_of_the_corpus_do_so_too() {
                     _ => {}
                 }
             }
-            overlay::check(&changed);
+            check(&changed);
         }
     }
 }

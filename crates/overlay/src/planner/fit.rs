@@ -196,6 +196,10 @@ impl Planner {
             judged.admitted -= unit.whole;
         }
         if unit.is_lossy {
+            // What has no room on the links that are fast enough cannot succeed: it does not probe.
+            if !may_probe && !is_off {
+                refused.push((unit, may_probe, rule, value, bound));
+            }
             return;
         }
         let may_start =

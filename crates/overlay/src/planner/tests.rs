@@ -113,12 +113,12 @@ fn what_does_not_fit_is_stopped_until_one_probes_and_comes_back_when_there_is_ro
     assert_eq!(site.on(), [0, 1, 2, 3, 4, 5]);
     // With 17 the largest stops: at (17 - 12) / 2 = 2.5 for each LOG flow the price is 400 kbit, and it holds on up to 333.
     site.links[0].0 = mbit(17);
-    site.run(26);
+    site.run(30);
     assert_eq!(site.on(), [0, 1, 2, 4, 5]);
+    let toggles = |site: &Site| site.flows[..3].iter().map(Admission::toggles).sum::<u32>();
+    let before = toggles(&site);
     site.run(60);
-    assert_eq!(site.on(), [0, 1, 2, 4, 5]);
-    let toggles: u32 = site.flows[..3].iter().map(Admission::toggles).sum();
-    assert_eq!(toggles, 3, "flows that fit were disturbed");
+    assert_eq!((site.on(), toggles(&site)), (vec![0, 1, 2, 4, 5], before), "flows that fit are undisturbed");
     site.links[0].0 = mbit(30);
     site.run(70);
     assert_eq!(site.on(), [0, 1, 2, 3, 4, 5]);
@@ -182,7 +182,7 @@ fn the_transfer_whose_time_comes_first_gets_what_it_needs() {
     let file = |within: u64| {
         let within = Span::from_secs(within);
         let file = Config::File(crate::utility::file::Config { within, ..Default::default() });
-        Terms { size: Some(Bytes::new(10_000_000)), ..terms(file, mbit(100)) }
+        Terms { size: Some(Bytes::new(40_000_000)), ..terms(file, mbit(100)) }
     };
     let mut site = Site::new(vec![file(100), file(40), log(1.0)], vec![link(12, 10)]);
     site.run(5);
@@ -198,7 +198,7 @@ fn the_transfer_whose_time_comes_first_gets_what_it_needs() {
     let (flows, bins) = ([flow(0), flow(1), flow(2)], []);
     let seen = NodeSeen { k: K, capacities: &[mbit(12)], flows: &flows, bins: &bins };
     let priorities = site.planner.transfers(&seen);
-    // 10 MB in 35 s are 2.3 Mbit/s; twice that at three flows of 4 Mbit/s is a priority of 4.6 / 4.
+    // 37.5 MB in 35 s are 8.6 Mbit/s. Twice that is more than 90 % of 12, which at three flows of 4 Mbit/s is a priority of 10.8 / 4.
     assert_eq!(priorities[0], (0, 1.0));
-    assert!((priorities[1].1 - 1.14).abs() < 0.03, "{priorities:?}");
+    assert!((priorities[1].1 - 2.7).abs() < 0.1, "{priorities:?}");
 }

@@ -147,7 +147,7 @@ mod tests {
         let (look, verdict) = looks(&config, 3_000_000, 2_000_000);
         assert!(matches!(verdict, Verdict::Triage { rule: Rule::Floor, .. }), "{verdict:?}");
         assert_eq!(look, 16);
-        assert_eq!(looks(&config, 4_000_000, 3_500_000).1, Verdict::Stays);
+        assert_eq!(looks(&config, 3_500_000, 3_500_000).1, Verdict::Stays);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Flows<'_> {
         let begin = self.view.window().from;
         let since = |standings: &mut dyn Iterator<Item = (Time, f64)>| {
             let mut since = None;
-            for (at, standing) in standings {
+            for (at, standing) in standings.filter(|(_, standing)| *standing <= LAST_PRESENT) {
                 since = if standing == ON { since.or(Some(at)) } else { None };
             }
             since
@@ -167,7 +167,7 @@ family! {
         title: "Settled admission",
         unit: "s",
         of: OF,
-        definition: "Time from the begin of the window since which a flow was on at the end of each sample period, to the end of the window: the distribution over flows. Flows that were not on at its end are left out.",
+        definition: "Time from the begin of the window since which a flow was on at the end of each sample period, to the end of the window, or its own: the distribution over flows. Flows that were not on at its end are left out.",
         source: SOURCE,
         domain: Domain::NotNegative,
         states: STATES,
