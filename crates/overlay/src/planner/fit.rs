@@ -59,6 +59,7 @@ struct Judged<'a> {
     thrash: u32,
     is_steady: bool,
     starts_left: u32,
+    has_started: bool,
 }
 
 impl Judged<'_> {
@@ -93,6 +94,7 @@ impl Planner {
                 thrash: of_bin().filter(|flow| self.thrashes(flow, now)).count() as u32,
                 is_steady: trend.is_steady(),
                 starts_left: trend.starts(),
+                has_started: false,
             };
             if judged.thrash > 0 {
                 self.trends.entry(bin.key).or_default().failed();
@@ -106,7 +108,7 @@ impl Planner {
             self.stop_refused(&refused, &judged);
             self.judge_floored(seen, &mut judged, &left);
             self.probe(seen, bin, &left, now);
-            if judged.starts_left < trend.starts() && judged.thrash == 0 {
+            if judged.has_started {
                 self.trends.entry(bin.key).or_default().started();
             }
         }
@@ -204,12 +206,14 @@ impl Planner {
         }
         let may_start =
             is_off && judged.is_steady && judged.thrash == 0 && may_probe && judged.starts_left > 0;
-        if may_start {
+        // Of those that do not fit one at most starts, and alone: it probes.
+        if may_start && (fits || !judged.has_started) {
             let rule = if fits { rule } else { Rule::Probe };
             self.say_all(unit, Command::Start, rule, value, bound);
             left.take(judged.bin, unit.deadline, unit.whole);
             judged.admitted -= unit.whole;
-            judged.starts_left -= 1;
+            judged.starts_left = if fits { judged.starts_left - 1 } else { 0 };
+            judged.has_started = true;
         } else if !fits && !is_off {
             refused.push((unit, may_probe, rule, value, bound));
         } else if fits && unit.standing == Standing::Triaged && judged.thrash > 1 {
