@@ -13,7 +13,7 @@ use weir_optimum::{
     utility_optimum,
 };
 use weir_overlay::message::header::Header;
-use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast};
+use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast, utility};
 use weir_plan::{Carriage, Group, Run};
 use weir_station::{Config, Overlay};
 
@@ -124,7 +124,7 @@ impl Question {
                                 0 => group.name.clone(),
                                 more => format!("{}-{}", group.name, more + 1),
                             };
-                            let utility = utility(group, carriage);
+                            let utility = utility_of(group, carriage);
                             let (receivers, loads) = (vec![to], Vec::new());
                             let deadline = carriage.deadline;
                             let class =
@@ -267,20 +267,34 @@ fn visited(network: &Network, nodes: &[Option<NodeId>], source: usize) -> Vec<Op
     visited
 }
 
+/// The rate of an inelastic flow whose workload offers no rate: no network carries it.
+const UNBOUNDED: Rate = Rate::from_bits_per_sec(u64::MAX);
+
 /// Bytes of payload of a group's packets.
 fn payload(group: &Group) -> u64 {
     group.workload.datagram().map_or(PAYLOAD, |(length, _)| length.get().saturating_sub(HOST_HEADERS).max(1))
 }
 
 /// The utility of a group's flows, whose rates are of payload.
-fn utility(group: &Group, carriage: &Carriage) -> Utility {
+fn utility_of(group: &Group, carriage: &Carriage) -> Utility {
     let payload = payload(group) as f64;
     let offered = group.workload.wanted(Span::from_secs(1)).map(|bytes| {
         let whole = payload + HOST_HEADERS as f64;
         Rate::from_bits_per_sec((8.0 * bytes.get() as f64 * payload / whole) as u64)
     });
-    let cap = offered.map_or(carriage.log.cap, |offered| offered.min(carriage.log.cap));
-    Utility::Log(Log { priority: carriage.log.priority, shape: carriage.log.shape, cap })
+    let log = |log: utility::log::Config| {
+        let cap = offered.map_or(log.cap, |offered| offered.min(log.cap));
+        Log { priority: log.priority, shape: log.shape, cap }
+    };
+    let inelastic = |rate| Utility::Strap { priority: carriage.admit.priority(), rate };
+    match &carriage.admit {
+        utility::Config::Log(config) => Utility::Log(log(*config)),
+        utility::Config::Strap(config) => inelastic(config.rate.or(offered).unwrap_or(UNBOUNDED)),
+        utility::Config::Trap(config) => inelastic(config.rate),
+        utility::Config::Flog(config) => Utility::Flog { log: log(config.log()), floor: config.floor },
+        // The planner changes a transfer's priority as it goes on; here it has the one that it begins with.
+        utility::Config::File(config) => Utility::Log(log(config.log(1.0))),
+    }
 }
 
 fn part(rate: Rate, share: f64) -> Rate {
