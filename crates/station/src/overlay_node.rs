@@ -16,7 +16,7 @@ mod state;
 use crate::{Parameters, StationContext};
 use carried::{Carried, Out};
 use cat::Carrier;
-use entry::{Agenda, Entry};
+use entry::Entry;
 use hop::Hop;
 use paths::Paths;
 use planning::plans;
@@ -205,7 +205,6 @@ pub(crate) struct OverlayNode<P> {
     /// The connections to the neighbours; none where links are wires.
     hops: Vec<Hop>,
     entries: Vec<Entry>,
-    agenda: Agenda,
     planner: Option<Planner>,
     leaving: Vec<Leaving>,
     /// When a flow that waits is looked at again.
@@ -240,7 +239,6 @@ impl<P: Wire> OverlayNode<P> {
             seen: Vec::new(),
             hops: Vec::new(),
             entries: Vec::new(),
-            agenda: Agenda::default(),
             planner: None,
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
             entries_at: Time::ZERO,
@@ -264,8 +262,6 @@ impl<P: Wire> OverlayNode<P> {
             let is_planned = config.planner.unwrap_or_else(|| plans(&seat.entering));
             station.planner = is_planned.then(|| Planner::new(Time::ZERO));
             station.entries = seat.entering.iter().map(|flow| Entry::new(flow, seat.seed, node)).collect();
-            let begins = station.entries.iter().map(|entry| entry.next);
-            begins.enumerate().for_each(|(at, next)| station.agenda.note(at, next));
         }
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
@@ -324,7 +320,6 @@ impl<P: Wire> OverlayNode<P> {
         net.take_in(&mut packet, entry.counts.iter().copied());
         let (flow, admitted) = (entry.at, Admitted { ecn: packet.ecn() as u8, ..entry.admitted });
         entry.has_sent(node, bytes, net.now());
-        self.agenda.note(at, entry.next);
         self.entries_at = self.entries_at.min(entry.next);
         let carried = Carried::new(packet, bytes);
         self.call(1, net, |node, now, out| node.admit(flow, admitted, carried, now, out));
@@ -382,14 +377,12 @@ impl<P: Wire> OverlayNode<P> {
         if self.entries_at > now {
             return;
         }
-        while let Some(at) = self.agenda.take(&self.entries, now) {
-            let entry = &mut self.entries[at];
+        for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
             if entry.look(node, now) {
                 net.admit(FlowId(entry.flow));
             }
-            self.agenda.note(at, entry.next);
         }
-        self.entries_at = self.agenda.next(&self.entries);
+        self.entries_at = self.entries.iter().map(|entry| entry.next).min().unwrap_or(Time::NEVER);
     }
 }
 

@@ -59,7 +59,6 @@ struct Judged<'a> {
     thrash: u32,
     is_steady: bool,
     starts_left: u32,
-    has_started: bool,
 }
 
 impl Judged<'_> {
@@ -94,7 +93,6 @@ impl Planner {
                 thrash: of_bin().filter(|flow| self.thrashes(flow, now)).count() as u32,
                 is_steady: trend.is_steady(),
                 starts_left: trend.starts(),
-                has_started: false,
             };
             if judged.thrash > 0 {
                 self.trends.entry(bin.key).or_default().failed();
@@ -108,7 +106,7 @@ impl Planner {
             self.stop_refused(&refused, &judged);
             self.judge_floored(seen, &mut judged, &left);
             self.probe(seen, bin, &left, now);
-            if judged.has_started {
+            if judged.starts_left < trend.starts() && judged.thrash == 0 {
                 self.trends.entry(bin.key).or_default().started();
             }
         }
@@ -198,22 +196,16 @@ impl Planner {
             judged.admitted -= unit.whole;
         }
         if unit.is_lossy {
-            // What has no room on the links that are fast enough cannot succeed: it does not probe.
-            if !may_probe && !is_off {
-                refused.push((unit, may_probe, rule, value, bound));
-            }
             return;
         }
         let may_start =
             is_off && judged.is_steady && judged.thrash == 0 && may_probe && judged.starts_left > 0;
-        // Of those that do not fit one at most starts, and alone: it probes.
-        if may_start && (fits || !judged.has_started) {
+        if may_start {
             let rule = if fits { rule } else { Rule::Probe };
             self.say_all(unit, Command::Start, rule, value, bound);
             left.take(judged.bin, unit.deadline, unit.whole);
             judged.admitted -= unit.whole;
-            judged.starts_left = if fits { judged.starts_left - 1 } else { 0 };
-            judged.has_started = true;
+            judged.starts_left -= 1;
         } else if !fits && !is_off {
             refused.push((unit, may_probe, rule, value, bound));
         } else if fits && unit.standing == Standing::Triaged && judged.thrash > 1 {

@@ -62,11 +62,9 @@ impl Planner {
         let lossy: Vec<&FlowSeen<'_>> = seen.flows.iter().filter(of_bin).filter(is_lossy).collect();
         let last = self.probes.get(&bin.key).copied();
         let probing = last.and_then(|probe| lossy.iter().find(|flow| flow.number == probe.flow).copied());
-        let fits = |flow: &&&FlowSeen<'_>| rate(flow) <= left.toward(bin, flow.terms.deadline);
-        // A probe that was stopped since it has no room leaves its turn to another one.
-        let probing = probing.filter(|flow| flow.standing != Standing::Off || fits(&flow));
         let is_running = probing.is_some_and(|flow| flow.standing == Standing::On);
         let waited = last.map_or(BETWEEN, |probe| now.since(probe.at));
+        let fits = |flow: &&&FlowSeen<'_>| rate(flow) <= left.toward(bin, flow.terms.deadline);
         let mut chosen = probing;
         if !is_running && waited >= BETWEEN {
             let better = match probing {
@@ -76,12 +74,7 @@ impl Planner {
                     let best = others.max_by(|a, b| worth(a).total_cmp(&worth(b)));
                     best.filter(|flow| worth(flow) >= BETTER).copied()
                 }
-                None => {
-                    let easier = |a: &FlowSeen<'_>, b: &FlowSeen<'_>| {
-                        deadline(a).total_cmp(&deadline(b)).then(rate(b).total_cmp(&rate(a)))
-                    };
-                    lossy.iter().filter(fits).max_by(|a, b| easier(a, b)).copied()
-                }
+                None => lossy.iter().filter(fits).max_by(|a, b| deadline(a).total_cmp(&deadline(b))).copied(),
             };
             chosen = better.or(probing);
             if let Some(flow) = chosen {

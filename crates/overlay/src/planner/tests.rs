@@ -138,7 +138,7 @@ fn of_many_flows_that_do_not_fit_one_probes_and_the_rest_is_off() {
     assert!(triaged <= 1, "{triaged} flows probe by themselves");
     site.links[0].0 = mbit(15);
     site.run(140);
-    assert!(site.on().len() - 1 >= 13, "{} of 14 are on after 80 s", site.on().len() - 1);
+    assert!(site.on().len() > 13, "{} of 14 are on after 80 s", site.on().len() - 1);
 }
 
 #[test]

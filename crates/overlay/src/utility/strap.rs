@@ -137,7 +137,7 @@ impl State {
 
     fn fall(&mut self, config: &Config, span: Span) {
         self.step = self.step.saturating_sub(1);
-        self.penalty = self.penalty + span.scale(1.0 - self.part(config));
+        self.penalty += span.scale(1.0 - self.part(config));
     }
 
     fn rise(&mut self, config: &Config) {

@@ -2,8 +2,6 @@
 //! the application's further datagrams are refused, so that nothing that was sent is dropped.
 
 use super::{Carried, Carrier, Entering};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use weir_base::{Bytes, Random, Span, Time};
 use weir_fabric::Wire;
 use weir_overlay::admission::{Admission, Standing};
@@ -92,37 +90,5 @@ impl Entry {
     /// The rate at which it is admitted, in bits per second.
     pub(super) fn rate(&self) -> u64 {
         self.admission.rate().bits_per_sec()
-    }
-}
-
-/// When which flow is looked at again. A flow may be listed more than once: what counts is its own time.
-#[derive(Debug, Default)]
-pub(super) struct Agenda(BinaryHeap<Reverse<(Time, usize)>>);
-
-impl Agenda {
-    /// The flow at this place is looked at then.
-    pub(super) fn note(&mut self, at: usize, next: Time) {
-        if next < Time::NEVER {
-            self.0.push(Reverse((next, at)));
-        }
-    }
-
-    /// Takes a flow whose time has come.
-    pub(super) fn take(&mut self, entries: &[Entry], now: Time) -> Option<usize> {
-        if self.next(entries) > now {
-            return None;
-        }
-        self.0.pop().map(|Reverse((_, at))| at)
-    }
-
-    /// When the next flow is looked at; [`Time::NEVER`] if none is.
-    pub(super) fn next(&mut self, entries: &[Entry]) -> Time {
-        while let Some(Reverse((time, at))) = self.0.peek() {
-            if entries[*at].next == *time {
-                return *time;
-            }
-            self.0.pop();
-        }
-        Time::NEVER
     }
 }

@@ -41,27 +41,26 @@ impl<P: Wire> OverlayNode<P> {
         drop(flows);
         self.planner = Some(planner);
         for (flow, priority) in transfers {
-            if let Some(at) = self.entry_of(flow) {
-                self.entries[at].admission.prioritise(priority);
+            if let Some(entry) = self.entry_mut(flow) {
+                entry.admission.prioritise(priority);
             }
         }
         for decision in decisions {
-            let Some(at) = self.entry_of(decision.flow) else { continue };
-            let entry = &mut self.entries[at];
+            let Some(entry) = self.entry_mut(decision.flow) else { continue };
             let was_open = entry.is_open;
             entry.admission.command(decision.command, decision.reason, now);
             entry.settle(now);
-            self.agenda.note(at, entry.next);
             if entry.is_open && !was_open {
                 net.admit(FlowId(decision.flow));
             }
         }
         self.entries.iter_mut().for_each(|entry| entry.peak = entry.price);
-        self.entries_at = self.agenda.next(&self.entries);
+        self.entries_at = self.entries.iter().map(|entry| entry.next).min().unwrap_or(Time::NEVER);
     }
 
-    fn entry_of(&self, flow: u32) -> Option<usize> {
-        self.entries.binary_search_by_key(&flow, |entry| entry.flow).ok()
+    fn entry_mut(&mut self, flow: u32) -> Option<&mut Entry> {
+        let at = self.entries.binary_search_by_key(&flow, |entry| entry.flow).ok()?;
+        self.entries.get_mut(at)
     }
 
     /// What each link can carry of payload: its capacity less the part that headers and messages have had so far.
