@@ -79,8 +79,12 @@ fn add_flow(
     let port = port_of(own);
     if let Some(seat) = seats.get_mut(&leaves) {
         let (from, to, deadline) = (pair.from, pair.to, *deadline);
-        seat.leaving.push(Leaving { port, flow: flow as u32, from, to, deadline });
+        seat.leaving.push(Leaving { port, flow: flow as u32, from, to, deadline, is_answer: false });
         seat.groups.extend(multicast);
+    }
+    let is_relayed = matches!(group.transport, Some(weir_transport::Config::Relay(_)));
+    if is_relayed && let Some((_, sender)) = place(pair.from) {
+        answer(flow, (pair.from, pair.to), (enters, leaves, sender), group.ip, seats);
     }
     let Some(seat) = seats.get_mut(&enters) else { return };
     if let Some(first) = seat.entering.iter_mut().find(|entering| entering.flow as usize == own) {
@@ -103,6 +107,39 @@ fn add_flow(
             destination_port: port,
             protocol: UDP,
             dscp: if *is_control { CONTROL } else { 0 },
+        },
+    });
+}
+
+/// Adds what the proxy of a relayed flow's receiver says to that of its sender: it goes first, and waits for no admission.
+fn answer(
+    flow: usize,
+    (from, to): (usize, usize),
+    (enters, leaves, sender): (usize, usize, NodeId),
+    ip: weir_plan::Ip,
+    seats: &mut BTreeMap<usize, Seat>,
+) {
+    let port = port_of(flow);
+    let flow = flow as u32;
+    if let Some(seat) = seats.get_mut(&enters) {
+        seat.leaving.push(Leaving { port, flow, from: to, to: from, deadline: None, is_answer: true });
+    }
+    let Some(seat) = seats.get_mut(&leaves) else { return };
+    seat.entering.push(Entering {
+        flow,
+        counts: Vec::new(),
+        to: Key::Node(sender),
+        interested: None,
+        log: weir_overlay::admission::Config::default(),
+        deadline: None,
+        is_sensitive: false,
+        inner: Inner {
+            source: address(to, ip),
+            destination: address(from, ip),
+            source_port: port,
+            destination_port: port,
+            protocol: UDP,
+            dscp: CONTROL,
         },
     });
 }
