@@ -16,7 +16,8 @@ local overlay = Proto("overlay", "Overlay")
 
 local PORT = 22999
 local messages = {
-    [0x10] = "depths", [0x11] = "hello", [0x13] = "links", [0x14] = "groups", [0x30] = "capacity", [0x38] = "known", [0x39] = "unknown",
+    [0x10] = "depths", [0x11] = "hello", [0x13] = "links", [0x14] = "groups", [0x15] = "report",
+    [0x30] = "capacity", [0x38] = "known", [0x39] = "unknown",
 }
 
 local f = {
@@ -58,6 +59,10 @@ local f = {
     deviation = ProtoField.uint16("overlay.deviation", "Deviation of the delay (100 us)"),
     capacity = ProtoField.uint64("overlay.capacity", "Capacity (kbit/s)"),
     queue_delay = ProtoField.uint16("overlay.queue_delay", "Delay in queues (100 us)"),
+    passed = ProtoField.uint8("overlay.report.passed", "Links passed"),
+    highest = ProtoField.uint64("overlay.report.highest", "Packets of which the fate is known"),
+    in_time = ProtoField.uint64("overlay.report.in_time", "Of these, in time"),
+    bytes = ProtoField.uint64("overlay.report.bytes", "Bytes in time"),
     estimate = ProtoField.uint24("overlay.estimate", "Capacity of the link (kbit/s)"),
 }
 for _, field in pairs(f) do
@@ -253,6 +258,15 @@ local contents = {
             local step, range = read:varint()
             last = last + step
             tree:add(f.group, range, last)
+        end
+    end,
+    [0x15] = function(read, tree)
+        read:flow(tree)
+        read:add(tree, f.node, 1)
+        read:add(tree, f.passed, 1)
+        for _, field in ipairs({ f.highest, f.in_time, f.bytes }) do
+            local count, range = read:varint()
+            tree:add(field, range, UInt64.new(count % 4294967296, math.floor(count / 4294967296)))
         end
     end,
     [0x30] = function(read, tree) read:add(tree, f.estimate, 3) end,

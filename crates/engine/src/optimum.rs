@@ -22,6 +22,9 @@ use weir_station::{Config, Overlay};
 const ACKNOWLEDGEMENTS: f64 = 0.01;
 /// Payload of a packet of a workload that has no fixed length: the study's (profile of labs/overlay).
 const PAYLOAD: u64 = 1024;
+/// The shape of a LOG utility that says none (digest A 7.2), and the rate that stands for no limit.
+const SHAPE: f64 = 20.0;
+const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
 /// IPv4 and UDP headers of a host's packet (RFC 791, RFC 768).
 const HOST_HEADERS: u64 = 28;
 
@@ -274,13 +277,31 @@ fn payload(group: &Group) -> u64 {
 
 /// The utility of a group's flows, whose rates are of payload.
 fn utility(group: &Group, carriage: &Carriage) -> Utility {
+    use weir_overlay::utility::Config as Admit;
     let payload = payload(group) as f64;
     let offered = group.workload.wanted(Span::from_secs(1)).map(|bytes| {
         let whole = payload + HOST_HEADERS as f64;
         Rate::from_bits_per_sec((8.0 * bytes.get() as f64 * payload / whole) as u64)
     });
-    let cap = offered.map_or(carriage.log.cap, |offered| offered.min(carriage.log.cap));
-    Utility::Log(Log { priority: carriage.log.priority, shape: carriage.log.shape, cap })
+    let at_most = |cap: Rate| offered.map_or(cap, |offered| offered.min(cap));
+    let log = |priority: f64, shape: f64, cap: Rate| Log { priority, shape, cap: at_most(cap) };
+    match &carriage.admit {
+        Admit::Log(own) => Utility::Log(log(own.priority, own.shape, own.cap)),
+        Admit::Strap(own) => match own.rate.or(offered) {
+            Some(rate) => Utility::Strap { priority: own.priority, rate },
+            None => Utility::Log(log(own.priority, SHAPE, UNLIMITED)),
+        },
+        Admit::Trap(own) => Utility::Strap { priority: own.priority, rate: own.rate },
+        Admit::Flog(own) => {
+            let log = log(own.priority, own.shape, own.cap);
+            match own.floor.min(log.cap) {
+                floor if floor == Rate::default() => Utility::Log(log),
+                floor => Utility::Flog { log, floor },
+            }
+        }
+        // Its LOG priority follows from what is left of it, which no single time knows: 1 is the least.
+        Admit::File(own) => Utility::Log(log(1.0, SHAPE, own.cap)),
+    }
 }
 
 fn part(rate: Rate, share: f64) -> Rate {

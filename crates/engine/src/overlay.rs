@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use weir_base::Bytes;
+use weir_base::{Bytes, Rate, Span, Time};
+use weir_overlay::admission::Terms;
 use weir_overlay::context::CONTROL;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
 use weir_plan::address::{address_of, port_of};
@@ -12,8 +13,12 @@ use weir_station::{Config, Entering, Leaving, Neighbour, Seat};
 
 /// The address of multicast group 0 (RFC 2365, the organisation-local scope); group n has the n-th after it.
 const FIRST_GROUP: u32 = 0xefc0_0000;
+/// Headers of IPv4 and UDP.
+const HEADERS: Bytes = Bytes::new(28);
 /// Protocol number of UDP.
 const UDP: u8 = 17;
+/// What a flow without a rate of its own offers in a second: more than any link carries.
+const UNLIMITED: Bytes = Bytes::new(12_500_000_000);
 
 /// The seats of a run's overlay nodes, by the router at which each stands.
 pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
@@ -69,9 +74,8 @@ fn add_flow(
     place: &dyn Fn(usize) -> Option<(usize, NodeId)>,
 ) {
     let group = &run.groups[run.flows[flow].group];
-    let Some(Carriage { log, deadline, is_sensitive, is_control, multicast }) = &group.overlay else {
-        return;
-    };
+    let Some(carriage) = &group.overlay else { return };
+    let Carriage { deadline, is_sensitive, is_control, multicast, .. } = carriage;
     let pair = run.pair(flow);
     let own = run.flows[flow].copy_of.unwrap_or(flow);
     let (Some((enters, _)), Some((leaves, receiver))) = (place(pair.from), place(pair.to)) else { return };
@@ -97,8 +101,8 @@ fn add_flow(
         counts: vec![flow as u32],
         to: multicast.map_or(Key::Node(receiver), Key::Group),
         interested: multicast.map(|_| Nodes::of(receiver)),
-        log: *log,
-        deadline: *deadline,
+        terms: terms(run, flow, carriage),
+        coupled: carriage.coupled,
         is_sensitive: *is_sensitive,
         inner: Inner {
             source: address(pair.from, group.ip),
@@ -130,8 +134,8 @@ fn answer(
         counts: Vec::new(),
         to: Key::Node(sender),
         interested: None,
-        log: weir_overlay::admission::Config::default(),
-        deadline: None,
+        terms: Terms::elastic(Default::default()),
+        coupled: None,
         is_sensitive: false,
         inner: Inner {
             source: address(to, ip),
@@ -142,6 +146,26 @@ fn answer(
             dscp: CONTROL,
         },
     });
+}
+
+/// What a flow is and asks for.
+fn terms(run: &Run, flow: usize, carriage: &Carriage) -> Terms {
+    let (planned, end) = (&run.flows[flow], Time::ZERO + run.duration);
+    let workload = &run.groups[planned.group].workload;
+    // A stream always has data.
+    let wanted = workload.wanted(Span::from_secs(1)).unwrap_or(UNLIMITED);
+    // The workload's rate counts whole IP packets; admission counts their payload.
+    let part = workload
+        .datagram()
+        .map_or(1.0, |(packet, _)| packet.saturating_sub(HEADERS).get() as f64 / packet.get().max(1) as f64);
+    Terms {
+        utility: carriage.admit.clone(),
+        offered: Rate::from_bits_per_sec((8.0 * wanted.get() as f64 * part) as u64),
+        deadline: carriage.deadline,
+        size: carriage.size,
+        begins: Time::ZERO + planned.start,
+        ends: planned.stop.map_or(end, |stop| end.min(Time::ZERO + stop)),
+    }
 }
 
 fn address(node: usize, ip: weir_plan::Ip) -> u32 {

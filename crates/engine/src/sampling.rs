@@ -5,11 +5,11 @@ use crate::ceiling::shaped;
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex};
 use weir_base::{Bytes, FlowId, Rate, Time};
-use weir_fabric::{Fabric, Observer, PacketEvent, StationCounters, Transits, Wire};
+use weir_fabric::{Decided, Fabric, Observer, PacketEvent, StationCounters, Transits, Wire};
 use weir_plan::Run;
 use weir_record::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample,
+    Component, DecisionRecord, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message,
+    MessageFate, MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample,
 };
 use weir_workload::{EnsembleRecord, FrameFate, FrameRecord, Notice};
 
@@ -89,6 +89,17 @@ impl Sampler {
         for station in 0..self.stations {
             sample_station(fabric, station, now, recorder);
         }
+        self.sample_decisions(fabric, recorder);
+    }
+
+    /// Records what stations have decided about flows, in the order of time.
+    fn sample_decisions<P: Wire>(&self, fabric: &mut Fabric<P>, recorder: &mut dyn Recorder) {
+        let mut decided = Vec::new();
+        (0..self.stations).for_each(|station| fabric.station_decided(station, &mut |one| decided.push(one)));
+        decided.sort_by_key(|one| one.at);
+        for Decided { at, flow: FlowId(flow), by, standing, rule, value, bound } in decided {
+            recorder.decision(&DecisionRecord { at, flow, by, standing, rule, value, bound });
+        }
     }
 
     /// Records what an overlay did with the packets of each flow.
@@ -116,6 +127,9 @@ fn sample_station<P: Wire>(fabric: &Fabric<P>, number: usize, now: Time, recorde
     report("made_packets", made as f64);
     report("held_packets", held as f64);
     fabric.station_state(number, &mut report);
+    fabric.station_flow_state(number, &mut |FlowId(flow), name, value| {
+        recorder.state(&StateSample { at: now, of: Component::Controller(flow), name, value });
+    });
 }
 
 /// Records a link; `shaped` is what its shaper lets through in the period, if it has one.

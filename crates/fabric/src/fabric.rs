@@ -10,7 +10,7 @@ mod station;
 pub use carry::Present;
 pub use counts::Totals;
 pub use endless::Culprit;
-pub use station::{Net, Placed, Station, StationCounters};
+pub use station::{Decided, Net, Placed, Station, StationCounters};
 
 use crate::event::EventQueue;
 use crate::link::{Around, Link, LinkCounters, Observer};

@@ -26,7 +26,9 @@ pub use config::{
     Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
-pub use fabric::{Culprit, Delivery, Fabric, Net, Placed, Present, Station, StationCounters, Totals};
+pub use fabric::{
+    Culprit, Decided, Delivery, Fabric, Net, Placed, Present, Station, StationCounters, Totals,
+};
 pub use jitter::{Distribution, Jitter};
 pub use link::{LinkCounters, Observer, PacketEvent};
 pub use loss::{GilbertElliott, Loss};

@@ -1,12 +1,16 @@
-//! Admission of elastic flows: the LOG utility turns the depth at the source into a rate, and a pacer admits packets at that rate.
+//! Admission: a flow's utility turns the depth at its source into a rate, and a pacer admits packets at that rate. It also keeps whether the
+//! flow is on, off or triaged, with the reason in numbers.
 //!
-//! Source: digest A 7.2, A 7.3, G 1.3, G 2.6. With U = p log(a r + 1) the rate is K p / Q - 1/a, at most a cap, where Q is the depth
-//! in bits. The study admits in ticks of a millisecond with a random part; here a timer is exact, so each packet has its own time.
+//! Source: digest A 7.2 to A 7.5, G 1.3, G 2.6. The study admits in ticks of a millisecond with a random part; here a timer is exact, so
+//! each packet has its own time.
 
-use weir_base::{Bytes, Rate, Span, Time};
+use crate::utility::{Config, Rule, Seen, Verdict, flog, log, strap};
+use weir_base::{Bytes, Random, Rate, Span, Time};
 
 /// Longest time by which a late packet may be caught up (digest A 7.3).
 const CATCH_UP: Span = Span::from_millis(2);
+/// Stands for no limit: packets are admitted as they come.
+const UNPACED: Rate = Rate::from_mbit_per_sec(100_000);
 
 /// K per capacity in bits: the depth at which one flow of priority 1 fills a link of the median capacity. The study's values are 3e4
 /// to 4e5 (digest X 1.5). A small one makes shares uneven by the hops of a way, which count as bytes too; 2e5 keeps 5 to 1 within 2 %.
@@ -14,65 +18,358 @@ pub const K_PER_CAPACITY: f64 = 2e5;
 /// The least depth in bits at which a flow of priority 1 fills the fastest link: a packet of 1,500 bytes, so that a source can fill it.
 pub const K_PER_FASTEST: f64 = 12_000.0;
 
-/// Parameters of the utility function.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Priority p: flows share a bottleneck in proportion to it.
-    pub priority: f64,
-    /// The most that the flow may send.
-    pub cap: Rate,
-    /// Shape a in seconds per bit; its inverse is subtracted from the rate.
-    pub shape: f64,
+/// What a flow is and asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// Its utility.
+    pub utility: Config,
+    /// The rate of payload that its application offers.
+    pub offered: Rate,
+    /// The time within which its packets must arrive.
+    pub deadline: Option<Span>,
+    /// It ends after so many bytes of payload.
+    pub size: Option<Bytes>,
+    /// When it begins and when it ends at the latest.
+    pub begins: Time,
+    /// The end.
+    pub ends: Time,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config { priority: 1.0, cap: Rate::from_mbit_per_sec(10), shape: 20.0 }
+impl Terms {
+    /// An elastic flow without a deadline that is always there.
+    pub fn elastic(log: log::Config) -> Terms {
+        let utility = Config::Log(log);
+        Terms { utility, offered: log.cap, deadline: None, size: None, begins: Time::ZERO, ends: Time::NEVER }
     }
 }
 
-impl Config {
-    /// The first value outside its range, by name.
-    pub fn fault(&self) -> Option<&'static str> {
-        if !(self.priority > 0.0 && self.priority.is_finite()) {
-            return Some("priority");
-        }
-        (self.shape.is_nan() || self.shape <= 0.0).then_some("shape")
-    }
+/// How a flow stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It stopped itself because of the price, and may try again.
+    Triaged,
+    /// The planner has stopped it.
+    Off,
+    /// It is admitted.
+    On,
+    /// No way is as fast as its deadline.
+    Unreachable,
+    /// It stopped itself because of loss, and may try again.
+    LossTriaged,
+    /// It has ended.
+    Ended,
+    /// It has not begun.
+    Waiting,
+}
 
-    /// The rate at this depth, with K in bits squared per second.
-    pub fn rate(&self, k: f64, depth: Bytes) -> Rate {
-        if depth == Bytes::ZERO {
-            return self.cap;
-        }
-        let rate = k * self.priority / (8.0 * depth.get() as f64) - 1.0 / self.shape;
-        Rate::from_bits_per_sec(rate.max(0.0) as u64).min(self.cap)
+impl Standing {
+    /// Its number in records: the study's, and two more (digest A 11).
+    pub fn number(self) -> u8 {
+        self as u8
     }
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Standing::Triaged => "triaged",
+            Standing::Off => "off",
+            Standing::On => "on",
+            Standing::Unreachable => "unreachable",
+            Standing::LossTriaged => "loss-triaged",
+            Standing::Ended => "ended",
+            Standing::Waiting => "waiting",
+        }
+    }
+    /// Whether it stopped itself.
+    pub const fn is_triaged(self) -> bool {
+        matches!(self, Standing::Triaged | Standing::LossTriaged)
+    }
+    /// Whether the flow is there: it has begun and has not ended.
+    pub const fn is_present(self) -> bool {
+        !matches!(self, Standing::Ended | Standing::Waiting)
+    }
+}
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The flow's own admission.
+    Flow,
+    /// The planner of its node.
+    Planner,
+}
+
+/// A reason: what was compared with what.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reason {
+    /// The rule, which says what the numbers are.
+    pub rule: Rule,
+    /// What it is.
+    pub value: f64,
+    /// What it may or must be.
+    pub bound: f64,
+}
+
+/// A flow stands otherwise than before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// How it stands now.
+    pub standing: Standing,
+    /// What decided.
+    pub by: By,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What the planner says to a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// It is to be on, as a restarted flow.
+    Start,
+    /// It is to be off until it is started.
+    Stop,
+    /// No way is as fast as its deadline: it is off until it is started.
+    Unreachable,
+}
+
+/// What a flow that is on keeps.
+#[derive(Debug, Clone)]
+enum Running {
+    Elastic,
+    Steps(strap::State),
+    Floored(flog::State),
 }
 
 /// The admission of one flow.
 #[derive(Debug, Clone)]
 pub struct Admission {
-    config: Config,
+    terms: Terms,
+    /// The priority that a transfer has as LOG.
+    priority: f64,
+    standing: Standing,
+    running: Running,
+    /// When a triaged flow tries again; [`Time::NEVER`] if it does not by itself.
+    again: Time,
+    /// When it came to stand as it does.
+    since: Time,
     rate: Rate,
     next: Time,
+    sent: Bytes,
+    toggles: u32,
+    random: Random,
+    events: Vec<Event>,
 }
 
 impl Admission {
-    /// The admission of a flow that may send at once.
-    pub fn new(config: Config, now: Time) -> Admission {
-        Admission { config, rate: config.cap, next: now }
+    /// The admission of a flow. Until its time has come, nothing is admitted.
+    pub fn new(terms: Terms, random: Random) -> Admission {
+        let begins = terms.begins;
+        Admission {
+            terms,
+            priority: 1.0,
+            standing: Standing::Waiting,
+            running: Running::Elastic,
+            again: Time::NEVER,
+            since: Time::ZERO,
+            rate: Rate::from_bits_per_sec(0),
+            next: begins,
+            sent: Bytes::ZERO,
+            toggles: 0,
+            random,
+            events: Vec::new(),
+        }
+    }
+
+    /// What it is and asks for.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+    /// When it came to stand so.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+    /// How often it was started or stopped.
+    pub fn toggles(&self) -> u32 {
+        self.toggles
+    }
+    /// Bytes that were admitted.
+    pub fn sent(&self) -> Bytes {
+        self.sent
+    }
+
+    /// The rate that it has as a whole or not at all; `None` of an elastic flow.
+    pub fn whole(&self) -> Option<Rate> {
+        self.terms.utility.whole(self.terms.offered)
     }
 
     /// The present rate.
     pub fn rate(&self) -> Rate {
-        self.rate
+        match (&self.running, self.standing) {
+            (_, standing) if standing != Standing::On => Rate::from_bits_per_sec(0),
+            (Running::Steps(state), _) => {
+                let part = self.strap().map_or(1.0, |config| state.part(&config));
+                part_of(self.whole().unwrap_or_default(), part)
+            }
+            _ => self.rate,
+        }
     }
 
-    /// The depth at the source has changed. The rest of the present wait is scaled by the change of the rate.
-    pub fn update(&mut self, k: f64, depth: Bytes, now: Time) {
-        let rate = self.config.rate(k, depth);
+    /// Step and inertia of an inelastic flow that is on.
+    pub fn steps(&self) -> Option<(u32, f64)> {
+        match &self.running {
+            Running::Steps(state) if self.standing == Standing::On => Some((state.step, state.inertia)),
+            _ => None,
+        }
+    }
+
+    /// Takes what has happened to it.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn strap(&self) -> Option<strap::Config> {
+        match &self.terms.utility {
+            Config::Strap(config) => Some(*config),
+            Config::Trap(config) => Some(config.strap()),
+            _ => None,
+        }
+    }
+
+    /// The deadline by which loss is judged: TRAP never looks at loss.
+    fn judged(&self) -> Option<Span> {
+        self.terms.deadline.filter(|_| !matches!(self.terms.utility, Config::Trap(_)))
+    }
+
+    /// The rate equation of a flow that is on.
+    fn equation(&self) -> Option<log::Config> {
+        match &self.terms.utility {
+            Config::Log(config) => Some(*config),
+            Config::Flog(config) => Some(config.log()),
+            Config::File(config) => Some(config.log(self.priority)),
+            Config::Strap(_) | Config::Trap(_) => None,
+        }
+    }
+
+    /// The rate at which packets are admitted.
+    fn paced(&self, seen: &Seen) -> Rate {
+        if let Some(equation) = self.equation() {
+            return equation.rate(seen.k, seen.depth);
+        }
+        let most = match &self.terms.utility {
+            Config::Trap(config) => config.burst(),
+            _ => UNPACED,
+        };
+        match (&self.running, self.strap()) {
+            (Running::Steps(state), Some(config)) if state.step < config.steps => {
+                part_of(self.whole().unwrap_or_default(), state.part(&config))
+            }
+            _ => most,
+        }
+    }
+
+    fn stand(&mut self, standing: Standing, by: By, reason: Reason, now: Time) {
+        if (standing == Standing::On) != (self.standing == Standing::On) {
+            self.toggles += 1;
+        }
+        (self.standing, self.since, self.again) = (standing, now, Time::NEVER);
+        if self.terms.utility.may_be_refused() || standing == Standing::Ended {
+            self.events.push(Event { at: now, standing, by, reason });
+        }
+    }
+
+    fn start(&mut self, by: By, reason: Reason, now: Time) {
+        let is_restart = self.standing != Standing::Waiting;
+        let deadline = self.judged();
+        self.running = match (self.strap(), &self.terms.utility) {
+            (Some(config), _) => {
+                Running::Steps(strap::State::new(&config, is_restart, deadline, &mut self.random, now))
+            }
+            (None, Config::Flog(config)) => Running::Floored(flog::State::new(config, now)),
+            _ => Running::Elastic,
+        };
+        self.stand(Standing::On, by, reason, now);
+        self.rate = self.equation().map_or_else(|| self.rate(), |equation| equation.cap);
+        self.next = now;
+    }
+
+    /// The planner has decided. What does not change how the flow stands is no event.
+    pub fn command(&mut self, command: Command, reason: Reason, now: Time) {
+        if !self.standing.is_present() {
+            return;
+        }
+        match command {
+            Command::Start if self.standing != Standing::On => self.start(By::Planner, reason, now),
+            Command::Stop if self.standing != Standing::Off => {
+                self.stand(Standing::Off, By::Planner, reason, now);
+            }
+            Command::Unreachable if self.standing != Standing::Unreachable => {
+                self.stand(Standing::Unreachable, By::Planner, reason, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The planner gives a transfer this LOG priority.
+    pub fn prioritise(&mut self, priority: f64) {
+        self.priority = priority;
+    }
+
+    /// It is looked at, and does what is due. The rest of the present wait is scaled by the change of the rate.
+    pub fn update(&mut self, seen: &Seen, now: Time) {
+        self.settle_time(now);
+        if self.standing == Standing::On {
+            self.look(seen, now);
+        }
+        if self.standing == Standing::On {
+            self.pace(self.paced(seen), now);
+        }
+    }
+
+    /// Begins, ends and tries again at its time.
+    fn settle_time(&mut self, now: Time) {
+        let seconds = |time: Time| time.since(Time::ZERO).as_secs_f64();
+        if self.standing != Standing::Ended && now >= self.terms.ends {
+            let reason = Reason { rule: Rule::Time, value: seconds(now), bound: seconds(self.terms.ends) };
+            return self.stand(Standing::Ended, By::Flow, reason, now);
+        }
+        if self.standing == Standing::Waiting && now >= self.terms.begins {
+            let reason = Reason { rule: Rule::Time, value: seconds(now), bound: seconds(self.terms.begins) };
+            self.start(By::Flow, reason, now);
+        } else if self.standing.is_triaged() && now >= self.again {
+            let waited = now.since(self.since).as_secs_f64();
+            let bound = self.again.since(self.since).as_secs_f64();
+            self.start(By::Flow, Reason { rule: Rule::Restart, value: waited, bound }, now);
+        }
+    }
+
+    fn look(&mut self, seen: &Seen, now: Time) {
+        let (whole, offered, deadline) = (self.whole(), self.terms.offered, self.judged());
+        let steps = self.strap();
+        let verdict = match (&mut self.running, &self.terms.utility) {
+            (Running::Steps(state), _) => match steps {
+                Some(config) if now >= state.step_at => {
+                    let whole = whole.unwrap_or_default();
+                    state.on_step(&config, whole, deadline, seen, &mut self.random, now)
+                }
+                _ => Verdict::Stays,
+            },
+            (Running::Floored(state), Config::Flog(config)) if now >= state.due => {
+                state.on_look(config, offered, now)
+            }
+            _ => Verdict::Stays,
+        };
+        let Verdict::Triage { is_loss, rule, value, bound } = verdict else { return };
+        let standing = if is_loss { Standing::LossTriaged } else { Standing::Triaged };
+        self.stand(standing, By::Flow, Reason { rule, value, bound }, now);
+        self.again = steps.map_or(Time::NEVER, |config| now + config.restart());
+    }
+
+    fn pace(&mut self, rate: Rate, now: Time) {
         if rate == self.rate {
             return;
         }
@@ -88,9 +385,22 @@ impl Admission {
         self.rate = rate;
     }
 
-    /// When the next packet may go; [`Time::NEVER`] at rate zero.
+    /// When the next packet may go; [`Time::NEVER`] if none may at the present rate.
     pub fn next_time(&self) -> Time {
-        if self.rate.bits_per_sec() == 0 { Time::NEVER } else { self.next }
+        let may_go = self.standing == Standing::On && self.rate.bits_per_sec() > 0;
+        if may_go { self.next } else { Time::NEVER }
+    }
+
+    /// When [`Admission::update`] is due though nothing is sent.
+    pub fn due(&self) -> Time {
+        let own = match (&self.running, self.standing) {
+            (_, Standing::Waiting) => self.terms.begins,
+            (_, Standing::Ended) => return Time::NEVER,
+            (Running::Steps(state), Standing::On) => state.step_at,
+            (Running::Floored(state), Standing::On) => state.due,
+            _ => self.again,
+        };
+        own.min(self.terms.ends)
     }
 
     /// Whether a packet may go now.
@@ -101,7 +411,28 @@ impl Admission {
     /// A packet of this length has been admitted.
     pub fn admitted(&mut self, bytes: Bytes, now: Time) {
         self.next = self.next.max(now - CATCH_UP) + self.rate.time_to_send(bytes);
+        self.sent += bytes;
+        if let Running::Floored(state) = &mut self.running {
+            state.admitted(bytes);
+        }
+        let size = self.terms.size.filter(|size| self.sent >= *size && self.standing == Standing::On);
+        if let Some(size) = size {
+            let reason = Reason { rule: Rule::Size, value: self.sent.get() as f64, bound: size.get() as f64 };
+            self.stand(Standing::Ended, By::Flow, reason, now);
+        }
     }
+
+    /// The LOG priority that a transfer would need now; `None` if it is none, or cannot end in time.
+    pub fn needed_priority(&self, seen: &Seen, elastic: Rate, now: Time) -> Option<f64> {
+        let (Config::File(config), Some(size)) = (&self.terms.utility, self.terms.size) else { return None };
+        let (rest, left) = (size.saturating_sub(self.sent), (self.terms.begins + config.within).since(now));
+        config.needed(rest, left, seen.k, seen.depth, elastic)
+    }
+}
+
+/// A part of a rate.
+fn part_of(rate: Rate, part: f64) -> Rate {
+    Rate::from_bits_per_sec((rate.bits_per_sec() as f64 * part) as u64)
 }
 
 /// K for a network with links of these capacities, of which the order does not matter: [`K_PER_CAPACITY`] times the median capacity, or
@@ -127,73 +458,4 @@ pub fn hold_k(last: Option<f64>, derived: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn mbit(n: u64) -> Rate {
-        Rate::from_mbit_per_sec(n)
-    }
-    fn at(millis: u64) -> Time {
-        Time::ZERO + Span::from_millis(millis)
-    }
-
-    #[test]
-    fn the_rate_is_k_times_the_priority_over_the_depth_in_bits() {
-        let config = Config { priority: 2.0, cap: mbit(25), shape: 10.0 };
-        assert_eq!(config.rate(1e12, Bytes::new(125_000)).bits_per_sec(), 1_999_999);
-        assert_eq!(config.rate(1e12, Bytes::new(100)), mbit(25));
-        assert_eq!(config.rate(1e12, Bytes::ZERO), mbit(25));
-        assert_eq!(config.rate(1.0, Bytes::new(1_000_000)), Rate::from_bits_per_sec(0));
-    }
-
-    #[test]
-    fn packets_are_admitted_at_the_rate_and_catch_up_2_ms_at_most() {
-        let mut admission = Admission::new(Config { cap: mbit(8), ..Config::default() }, at(0));
-        admission.admitted(Bytes::new(1000), at(0));
-        assert_eq!(admission.next_time(), at(1));
-        // The source was idle until 50 ms: two packets go at once, no more.
-        admission.admitted(Bytes::new(1000), at(50));
-        admission.admitted(Bytes::new(1000), at(50));
-        assert_eq!(admission.next_time(), at(50));
-        admission.admitted(Bytes::new(1000), at(50));
-        assert_eq!(admission.next_time(), at(51));
-    }
-
-    #[test]
-    fn a_wait_is_scaled_when_the_rate_changes() {
-        let mut admission = Admission::new(Config { cap: mbit(8), ..Config::default() }, at(0));
-        admission.admitted(Bytes::new(4000), at(0));
-        // 4 ms are left of 4 at 8 Mbit/s; at a quarter of the rate they become 16.
-        admission.update(8e6 * 1e6 / 4.0, Bytes::new(125_000), at(0));
-        let wait = admission.next_time().since(at(0));
-        assert!(wait.is_between(Span::from_millis(16), Span::from_micros(16_001)), "{wait}");
-    }
-
-    #[test]
-    fn at_rate_zero_nothing_goes_until_the_depth_falls() {
-        let mut admission = Admission::new(Config::default(), at(0));
-        admission.update(1.0, Bytes::new(1_000_000), at(0));
-        assert_eq!(admission.next_time(), Time::NEVER);
-        admission.update(1e12, Bytes::new(125_000), at(5));
-        assert_eq!(admission.next_time(), at(5));
-    }
-
-    #[test]
-    fn k_follows_the_median_capacity_and_never_starves_the_fastest_link() {
-        let mut equal = vec![mbit(10); 30];
-        assert_eq!(derive_k(&mut equal), Some(libm::exp2(41.0)));
-        let mut one_slow = [mbit(10), mbit(10), mbit(1)];
-        assert_eq!(derive_k(&mut one_slow), derive_k(&mut equal));
-        let mut one_fast = [mbit(10), mbit(10), mbit(1000)];
-        assert_eq!(derive_k(&mut one_fast), Some(libm::exp2(44.0)));
-        assert_eq!(derive_k(&mut []), None);
-    }
-
-    #[test]
-    fn k_is_held_until_the_derived_one_is_four_times_as_large_or_small() {
-        assert_eq!(hold_k(None, 64.0), 64.0);
-        assert_eq!(hold_k(Some(64.0), 128.0), 64.0);
-        assert_eq!(hold_k(Some(64.0), 256.0), 256.0);
-        assert_eq!(hold_k(Some(64.0), 16.0), 16.0);
-    }
-}
+mod tests;

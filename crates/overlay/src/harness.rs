@@ -6,11 +6,12 @@ mod parts;
 pub(crate) use parts::*;
 
 use crate::Wire;
-use crate::admission::Admission;
+use crate::admission::{Admission, Terms};
 use crate::context::{Context, Inner};
 use crate::forward::Reason;
 use crate::node::{Admitted, Config, Counters, Discard, FlowAt, Node, Output, Signal};
 use crate::packet::{GroupId, Packet};
+use crate::utility::Seen;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use weir_base::{Bytes, Random, Rate, Span, Time};
@@ -149,7 +150,9 @@ impl Net {
             flow: name,
             bytes: flow.bytes,
             deadline: flow.deadline,
-            admission: flow.log.map(|config| Admission::new(config, flow.start)),
+            admission: flow
+                .log
+                .map(|config| Admission::new(Terms::elastic(config), Random::stream(0, "flow"))),
             gap: flow.rate.time_to_send(Bytes::new(flow.bytes.into())),
             until: flow.until,
         });
@@ -269,7 +272,7 @@ impl Net {
             }
         } else if let (Some(price), Some(k)) = (self.nodes[node].price(flow), self.nodes[node].k()) {
             let admission = self.sources[index].admission.as_mut().unwrap();
-            admission.update(k, price, now);
+            admission.update(&Seen { k, depth: price, loss: None }, now);
             if admission.is_open(now) {
                 admission.admitted(Bytes::new(bytes.into()), now);
                 self.sent[index] += 1;

@@ -17,7 +17,9 @@
 //! | [`message`] | the formats of all messages |
 //! | [`context`] | the header fields that a flow's packets share |
 //! | [`cat`] | the link to a neighbour |
-//! | [`admission`] | rates of elastic flows (LOG), and the rule for K |
+//! | [`utility`] | what a flow's rate is worth, and so what it is at a price |
+//! | [`admission`] | how a flow stands and when its packets go; the rule for K |
+//! | [`planner`] | which flows of a node are on (AMP) |
 //! | [`proxy`] | what stands between unchanged applications and the overlay |
 //! | [`node`] | joins them |
 //!
@@ -39,9 +41,11 @@ pub mod multicast;
 pub mod node;
 pub mod nodes;
 pub mod packet;
+pub mod planner;
 pub mod proxy;
 pub mod queue;
 pub mod starvation;
+pub mod utility;
 pub mod zombie;
 
 pub use cat::{Cat, Reported, Wire};

@@ -10,6 +10,7 @@
 //! | 0x11 | hello: node, boot epoch, the neighbour's epoch if it was heard |
 //! | 0x13 | links of a node, flooded |
 //! | 0x14 | groups that a node has joined, flooded |
+//! | 0x15 | a receiver's report, for the node where a flow enters |
 //! | 0x30 | the sender's estimate of the link's capacity |
 //! | 0x38, 0x39 | a flow's context is known, is unknown |
 //! | 0x40 to 0x4f | no message but a packet: [`header`] |
@@ -18,12 +19,14 @@ mod announcement;
 pub(crate) mod bytes;
 mod depths;
 pub mod header;
+mod report;
 mod short;
 
 pub(crate) use announcement::MOST_JOINED;
 pub use announcement::{Groups, Hello, LinkInfo, Links};
 pub use bytes::Malformed;
 pub use depths::{Depth, Depths, GroupDepth, Range};
+pub use report::Report;
 
 use crate::packet::Flow;
 use bytes::{Reader, Writer};
@@ -34,6 +37,7 @@ const DEPTHS: u8 = 0x10;
 const HELLO: u8 = 0x11;
 const LINKS: u8 = 0x13;
 const GROUPS: u8 = 0x14;
+const REPORT: u8 = 0x15;
 const CAPACITY: u8 = 0x30;
 const KNOWN: u8 = 0x38;
 const UNKNOWN: u8 = 0x39;
@@ -66,6 +70,8 @@ pub enum Message {
     Links(Links),
     /// The groups of a node.
     Groups(Groups),
+    /// How many packets of a flow have reached a receiver.
+    Report(Report),
     /// The sender's estimate of the link's capacity, in whole kbit/s, rounded up.
     Capacity(Rate),
     /// The sender knows the flow's context.
@@ -95,6 +101,10 @@ impl Message {
                 writer.u8(GROUPS);
                 groups.write(&mut writer);
             }
+            Message::Report(report) => {
+                writer.u8(REPORT);
+                report.write(&mut writer);
+            }
             Message::Capacity(rate) => {
                 writer.u8(CAPACITY);
                 writer.u24(rate.bits_per_sec().div_ceil(1000).min(0xff_ffff) as u32);
@@ -121,6 +131,7 @@ impl Message {
             HELLO => Message::Hello(Hello::read(&mut reader)?),
             LINKS => Message::Links(Links::read(&mut reader)?),
             GROUPS => Message::Groups(Groups::read(&mut reader)?),
+            REPORT => Message::Report(Report::read(&mut reader)?),
             CAPACITY => Message::Capacity(Rate::from_bits_per_sec(u64::from(reader.u24()?) * 1000)),
             KNOWN => Message::Known(reader.flow()?),
             UNKNOWN => Message::Unknown(reader.flow()?),

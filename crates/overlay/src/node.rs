@@ -7,6 +7,7 @@ mod clean;
 mod counts;
 mod depths;
 mod receive;
+mod reports;
 mod serve;
 mod signal;
 
@@ -213,6 +214,7 @@ struct LocalFlow {
     flow: Option<Flow>,
     receivers: Nodes,
     sequence: u32,
+    heard: reports::Heard,
 }
 
 /// A flow that enters here, as its application names it.
@@ -238,6 +240,7 @@ pub struct Node<B, C> {
     neighbours: Vec<Neighbour>,
     contexts: Contexts,
     flows: Vec<LocalFlow>,
+    counted: reports::Counted,
     next_flow: u16,
     joined: Vec<GroupId>,
     timers: signal::Timers,
@@ -278,6 +281,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             neighbours: Vec::new(),
             contexts: Contexts::default(),
             flows: Vec::new(),
+            counted: reports::Counted::default(),
             next_flow: 0,
             joined: Vec::new(),
             timers: signal::Timers::default(),
@@ -351,6 +355,14 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn route_delay(&self, to: NodeId) -> Option<Span> {
         self.routes.best_delay(to)
     }
+    /// The bound of the delay to a node over one link.
+    pub fn delay_via(&self, port: usize, to: NodeId) -> Option<Span> {
+        self.routes.delay_via(port, to)
+    }
+    /// The receivers of a flow that enters here, of those that can be reached.
+    pub fn receivers(&self, flow: FlowAt) -> Nodes {
+        self.flows.get(flow.0).map_or(Nodes::EMPTY, |flow| self.receivers_of(flow))
+    }
     /// The members of a group that it knows.
     pub fn members(&self, group: GroupId) -> Nodes {
         self.database.members(group)
@@ -391,6 +403,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             flow: None,
             receivers,
             sequence: 0,
+            heard: reports::Heard::new(),
         });
         FlowAt(self.flows.len() - 1)
     }

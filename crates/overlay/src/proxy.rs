@@ -1,3 +1,4 @@
 //! Proxies: what stands between unchanged applications and the overlay.
 
 pub mod tcp;
+pub mod udp;

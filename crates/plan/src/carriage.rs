@@ -6,8 +6,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use weir_base::{Rate, Span};
-use weir_overlay::admission;
+use weir_base::{Bytes, Rate, Span};
+use weir_overlay::utility::{self, log};
 
 /// Whether a packet waits behind others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -22,17 +22,25 @@ pub(crate) enum Class {
 }
 
 /// How the overlay carries a group's flows.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Use {
-    /// Priority: flows share a bottleneck in proportion to it.
-    pub(crate) priority: f64,
-    /// The most that each flow may send.
-    pub(crate) cap: Rate,
-    /// Shape of the utility in seconds per bit; its inverse is subtracted from the rate.
-    pub(crate) shape: f64,
+    /// The utility by which each flow is admitted (`weir list utilities`); by default "log". In its place `priority`, `cap` and `shape` of LOG
+    /// may stand here.
+    pub(crate) admit: Option<utility::Config>,
+    /// Priority of LOG: flows share a bottleneck in proportion to it. Short for `admit = { kind = "log", priority = .. }`.
+    pub(crate) priority: Option<f64>,
+    /// The most that each flow may send, of LOG.
+    pub(crate) cap: Option<Rate>,
+    /// Shape of LOG in seconds per bit; its inverse is subtracted from the rate.
+    pub(crate) shape: Option<f64>,
     /// The time within which each packet must arrive; by default it need not.
     pub(crate) deadline: Option<Span>,
+    /// Each flow ends when so many bytes of its payload were admitted; by default at its time alone.
+    pub(crate) size: Option<Bytes>,
+    /// Name of a set of flows that are on together or not at all. Groups of one name are one set, which the planner of the node where they
+    /// enter keeps together.
+    pub(crate) coupled: Option<String>,
     /// "control", "sensitive" or "normal"; by default sensitive if there is a deadline. Control has no deadline.
     pub(crate) class: Option<Class>,
     /// Name of the multicast group; by default the traffic group's own. Traffic groups of one name share its bin, and each names the
@@ -40,10 +48,25 @@ pub(crate) struct Use {
     pub(crate) group: Option<String>,
 }
 
-impl Default for Use {
-    fn default() -> Use {
-        let admission::Config { priority, cap, shape } = admission::Config::default();
-        Use { priority, cap, shape, deadline: None, class: None, group: None }
+impl Use {
+    /// The utility, and those keys of the short form that stand beside `admit`.
+    pub(crate) fn utility(&self) -> (utility::Config, Vec<&'static str>) {
+        let given = [
+            ("priority", self.priority.is_some()),
+            ("cap", self.cap.is_some()),
+            ("shape", self.shape.is_some()),
+        ];
+        if let Some(admit) = &self.admit {
+            let beside = given.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
+            return (admit.clone(), beside.collect());
+        }
+        let log::Config { priority, cap, shape } = log::Config::default();
+        let log = log::Config {
+            priority: self.priority.unwrap_or(priority),
+            cap: self.cap.unwrap_or(cap),
+            shape: self.shape.unwrap_or(shape),
+        };
+        (utility::Config::Log(log), Vec::new())
     }
 }
 
@@ -62,7 +85,7 @@ impl<'de> Deserialize<'de> for Choice {
         impl<'de> Visitor<'de> for Either {
             type Value = Choice;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false, or a table of `priority`, `cap`, `deadline` and `class`")
+                f.write_str("true, false, or a table of `admit`, `priority`, `cap`, `deadline` and others")
             }
             fn visit_bool<E: Error>(self, whether: bool) -> Result<Choice, E> {
                 Ok(Choice::Whether(whether))

@@ -117,6 +117,7 @@ impl Cell {
         for (name, traffic) in groups {
             cell.attach(&mut reader, &name, traffic, &routes, &mut hosts, &mut overlay);
         }
+        overlay.finish(&mut reader);
         network::fit_access(&mut cell.network);
         for group in &cell.groups {
             let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);

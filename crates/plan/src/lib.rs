@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod admit;
 mod bottleneck;
 mod carriage;
 mod cell;

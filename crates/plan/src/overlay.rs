@@ -1,6 +1,7 @@
 //! `[overlay]`: nodes of the backpressure overlay at routers, and how they carry traffic groups. Doc comments here are the user's
 //! documentation.
 
+use crate::admit;
 use crate::carriage::{Choice, Class, Use};
 use crate::diagnostic::suggest;
 use crate::each::Places;
@@ -13,7 +14,6 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use weir_base::ParameterError;
 use weir_fabric::Network;
-use weir_overlay::admission;
 use weir_overlay::nodes::NODES;
 use weir_station::Config;
 use weir_workload::Role;
@@ -26,10 +26,18 @@ pub(crate) struct Nodes {
     /// Those of them at which no traffic group begins or ends.
     #[serde(default)]
     pub(crate) interior: Vec<String>,
+    /// Whether there is an overlay; by default there is. Without it all packets take the path of least delay: the baseline, as in
+    /// `[vary]` with `"overlay.on" = [true, false]`.
+    #[serde(default = "yes")]
+    pub(crate) on: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Beside for Nodes {
-    const OWN: &'static [&'static str] = &["nodes", "interior"];
+    const OWN: &'static [&'static str] = &["nodes", "interior", "on"];
 }
 
 /// [`Nodes`] and the parameters, for the schema. It is read in two parts.
@@ -60,8 +68,12 @@ pub(crate) struct Overlay {
     /// Places of its nodes: indices of routers. Empty without an overlay.
     nodes: Vec<usize>,
     interior: Vec<usize>,
+    /// Whether the lab has one that is switched off.
+    is_off: bool,
     /// The names of its multicast groups so far.
     groups: Vec<String>,
+    /// The sets of coupled flows so far: the name, how many flows, and the first group.
+    sets: Vec<(String, u64, String)>,
 }
 
 /// Reads `[overlay]` and adds its nodes to the stations. The network has only the lab's own nodes so far.
@@ -73,6 +85,9 @@ pub(crate) fn place(reader: &mut Reader<'_>, network: &Network, stations: &mut V
     let Some((own, parameters)) = reader.both::<Nodes, weir_station::Overlay>(&["overlay"]) else {
         return overlay;
     };
+    if !own.on {
+        return Overlay { is_off: true, ..overlay };
+    }
     let config = Config::OverlayNode(parameters);
     if let Some(ParameterError { key, message, help }) = config.fault(false) {
         let path = ["overlay", key];
@@ -171,8 +186,8 @@ impl Overlay {
             Some(Choice::Whether(whether)) => whether.then(Use::default),
             None => (!self.nodes.is_empty()).then(Use::default),
         };
-        let Some(how) = how else {
-            if matches!(traffic.transport, Some(weir_transport::Config::Relay(_))) {
+        let Some(how) = how.filter(|_| !self.is_off) else {
+            if !self.is_off && matches!(traffic.transport, Some(weir_transport::Config::Relay(_))) {
                 let help = "write transport = \"tcp\", or let the overlay carry the group";
                 reader.wrong(&at("transport"), "only the overlay carries relayed streams", help);
             }
@@ -189,11 +204,12 @@ impl Overlay {
             return None;
         }
         self.check(reader, name, traffic, is_multicast, ends, network);
-        let log = admission::Config { priority: how.priority, cap: how.cap, shape: how.shape };
-        if let Some(key) = log.fault() {
-            let message = format!("`{key}` must be above 0");
-            reader.wrong(&["traffic", name, "overlay", key], message, "write for example 1");
+        let admit = admit::utility(reader, name, &how);
+        // A group may have members that no packet reaches in time: how many it reaches by which deadline is a question of its own.
+        if !is_multicast {
+            admit::check_deadline(reader, name, how.deadline, ends, &self.nodes, network);
         }
+        let coupled = how.coupled.as_deref().map(|set| self.couple(set, name, traffic.flows()));
         let multicast = is_multicast.then(|| self.group(how.group.as_deref().unwrap_or(name)));
         if how.group.is_some() && !is_multicast {
             let help = "write multicast = [..] instead of `to`, or remove it";
@@ -206,7 +222,8 @@ impl Overlay {
             let message = "packets of class `control` have no deadline";
             reader.wrong(&["traffic", name, "overlay", "class"], message, help);
         }
-        Some(Carriage { log, deadline: how.deadline, is_sensitive, is_control, multicast })
+        let (deadline, size) = (how.deadline, how.size);
+        Some(Carriage { admit, deadline, size, coupled, is_sensitive, is_control, multicast })
     }
 
     /// The number of a multicast group.
@@ -216,6 +233,26 @@ impl Overlay {
             self.groups.push(name.to_owned());
             self.groups.len() - 1
         }) as u32
+    }
+
+    /// The number of a set of coupled flows.
+    fn couple(&mut self, set: &str, name: &str, flows: u64) -> u32 {
+        let known = self.sets.iter().position(|(known, ..)| known == set);
+        let at = known.unwrap_or_else(|| {
+            self.sets.push((set.to_owned(), 0, name.to_owned()));
+            self.sets.len() - 1
+        });
+        self.sets[at].1 += flows;
+        at as u32
+    }
+
+    /// Checks what can be judged when all groups are known.
+    pub(crate) fn finish(&self, reader: &mut Reader<'_>) {
+        for (set, _, group) in self.sets.iter().filter(|(_, flows, _)| *flows < 2) {
+            let message = format!("no other flow is coupled as `{set}`");
+            let help = "name the same set in another group, or remove it";
+            reader.wrong(&["traffic", group, "overlay", "coupled"], message, help);
+        }
     }
 
     /// Checks what the overlay cannot carry.

@@ -112,11 +112,17 @@ pub struct Group {
 /// How the overlay carries a group's flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Carriage {
-    /// How each flow is admitted.
-    pub log: weir_overlay::admission::Config,
+    /// The utility by which each flow is admitted.
+    pub admit: weir_overlay::utility::Config,
     /// The time within which each packet must arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Span>,
+    /// Each flow ends when so many bytes of its payload were admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// The number of the set of flows that are on together or not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupled: Option<u32>,
     /// Whether its packets are sensitive to latency.
     pub is_sensitive: bool,
     /// Whether they are a network's control, and go first.

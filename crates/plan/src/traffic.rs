@@ -87,8 +87,8 @@ pub(crate) struct Traffic {
     /// Where its data leaves the network, each packet at all of these places, which the overlay does; instead of `to`. Each receiver
     /// counts as a flow.
     pub(crate) multicast: Option<Places>,
-    /// How the overlay carries its flows: a table of `priority`, `cap`, `shape`, `deadline`, `class` and `group`; by default with their
-    /// defaults if the lab has `[overlay]`. With false its packets take the path of least delay.
+    /// How the overlay carries its flows: a table of `admit` (or `priority`, `cap`, `shape`), `deadline`, `size`, `coupled`, `class` and
+    /// `group`; by default with their defaults if the lab has `[overlay]`. With false its packets take the path of least delay.
     pub(crate) overlay: Option<Choice>,
     /// The one link of a chain or parking lot that its data passes, by its number from 1, instead of `from` and `to`.
     pub(crate) hop: Option<u64>,

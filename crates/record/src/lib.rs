@@ -68,8 +68,8 @@ pub use summary::{
 pub use tables::{Described, Table};
 pub use tidy::{Tidy, export_tidy};
 pub use types::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample, TransportSample,
+    Component, DecisionRecord, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message,
+    MessageFate, MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample, TransportSample,
 };
 /// The fabric's counters, and the events of a packet at a link, which samples hold unchanged.
 pub use weir_fabric::{FlowCounters, LinkCounters, PacketEvent};

@@ -4,8 +4,8 @@ use crate::packed::PackedHistogram;
 use crate::table::{Batch, place_of};
 use crate::tables::Table;
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
-    TransitSample, TransportSample,
+    DecisionRecord, DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder,
+    RttSample, StateSample, TransitSample, TransportSample,
 };
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct Records {
     pub states: Vec<StateSample<Arc<str>>>,
     /// Events of flows.
     pub events: Vec<FlowEvent>,
+    /// What stations decided about flows.
+    pub decisions: Vec<DecisionRecord<Arc<str>>>,
     /// Requests and frames.
     pub messages: Vec<Message>,
     /// Packets at links. [`Records::read`] leaves them out, since there may be millions.
@@ -65,6 +67,7 @@ macro_rules! of_table {
             Table::Transport => { let $rows = $($records)+.transport; $do }
             Table::States => { let $rows = $($records)+.states; $do }
             Table::Events => { let $rows = $($records)+.events; $do }
+            Table::Decisions => { let $rows = $($records)+.decisions; $do }
             Table::Messages => { let $rows = $($records)+.messages; $do }
             Table::Packets => { let $rows = $($records)+.packets; $do }
         }
@@ -160,6 +163,15 @@ impl Recorder for Records {
     }
     fn event(&mut self, event: &FlowEvent) {
         self.events.push(*event);
+    }
+    fn decision(&mut self, decision: &DecisionRecord<&str>) {
+        let DecisionRecord { at, flow, by, standing, rule, value, bound } = *decision;
+        let names = &mut self.desk.names;
+        let [by, standing, rule] = [by, standing, rule].map(|name| {
+            let place = place_of(names, 0, name);
+            names[place].clone()
+        });
+        self.decisions.push(DecisionRecord { at, flow, by, standing, rule, value, bound });
     }
     fn message(&mut self, message: &Message) {
         self.messages.push(*message);

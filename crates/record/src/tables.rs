@@ -1,18 +1,18 @@
-//! The ten tables: for each record type, its table's name and its columns. This is the record schema; a column added
+//! The tables: for each record type, its table's name and its columns. This is the record schema; a column added
 //! here is written, read and exported. What is on disk changes with it, so [`FORMAT`] must be raised.
 
 use crate::packed::PackedHistogram;
 use crate::table::{Column, Field, GetField, Kind, Load, Row, Store, Values};
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, RttSample, StateSample,
-    TransitSample, TransportSample,
+    DecisionRecord, DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, RttSample,
+    StateSample, TransitSample, TransportSample,
 };
 use std::slice::IterMut;
 use std::sync::Arc;
 use weir_fabric::{FlowCounters, LinkCounters};
 
 /// Version of the record schema; a reader refuses another.
-pub(crate) const FORMAT: u32 = 6;
+pub(crate) const FORMAT: u32 = 7;
 
 /// A table of a run's records; each is a file `<name>.parquet`, absent when the run has no such record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,8 @@ pub enum Table {
     States,
     /// [`FlowEvent`]s.
     Events,
+    /// [`DecisionRecord`]s.
+    Decisions,
     /// [`Message`]s.
     Messages,
     /// [`PacketRecord`]s.
@@ -41,7 +43,7 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
@@ -50,12 +52,13 @@ impl Table {
         Table::Transport,
         Table::States,
         Table::Events,
+        Table::Decisions,
         Table::Messages,
         Table::Packets,
     ];
 
     /// The tables from which metrics and series are computed: all but the packets, of which there may be millions.
-    pub(crate) const BUT_PACKETS: [Table; 9] = [
+    pub(crate) const BUT_PACKETS: [Table; 10] = [
         Table::Links,
         Table::Delays,
         Table::Flows,
@@ -64,6 +67,7 @@ impl Table {
         Table::Transport,
         Table::States,
         Table::Events,
+        Table::Decisions,
         Table::Messages,
     ];
 
@@ -78,6 +82,7 @@ impl Table {
             "transport",
             "states",
             "events",
+            "decisions",
             "messages",
             "packets",
         ][self as usize]
@@ -99,6 +104,7 @@ impl Table {
             Table::Transport => TransportSample::fields(),
             Table::States => <StateSample<Arc<str>>>::fields(),
             Table::Events => FlowEvent::fields(),
+            Table::Decisions => <DecisionRecord<Arc<str>>>::fields(),
             Table::Messages => Message::fields(),
             Table::Packets => PacketRecord::fields(),
         }
@@ -298,6 +304,16 @@ table!(StateSample<Arc<str>> {
 });
 
 table!(FlowEvent { at: weir_base::Time = "at_ns": "When it happened, from the start of the run.", flow: u32 = "flow": "The flow: its place in the list of flows in run.json.", kind: crate::FlowEventKind = "event": "What happened to the flow." });
+
+table!(DecisionRecord<Arc<str>> {
+    at: weir_base::Time = "at_ns": "When it was decided, from the start of the run.",
+    flow: u32 = "flow": "The flow: its place in the list of flows in run.json.",
+    by: Arc<str> = "by": "What decided: the flow's own admission (flow), or the planner of its node (planner).",
+    standing: Arc<str> = "standing": "How the flow stands from then on: on, off, triaged, loss-triaged, unreachable, ended.",
+    rule: Arc<str> = "rule": "The rule, which says what the numbers are (docs/overlay.md).",
+    value: f64 = "value": "What was compared.",
+    bound: f64 = "bound": "With what.",
+});
 
 table!(Message {
     at: weir_base::Time = "at_ns": "When its outcome became known, from the start of the run.",

@@ -1,8 +1,8 @@
 //! Records for this crate's own tests.
 
 use crate::types::{
-    Component, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message, MessageFate,
-    MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample, TransportSample,
+    Component, DecisionRecord, DelaySample, FlowEvent, FlowEventKind, FlowSample, LinkSample, Message,
+    MessageFate, MessageKind, PacketRecord, Recorder, RttSample, StateSample, TransitSample, TransportSample,
 };
 use crate::{PackedHistogram, Records};
 use weir_base::{Bytes, CODEPOINTS, Ecn, Histogram, Rate, Span, Time};
@@ -94,6 +94,9 @@ pub(crate) fn busy_records() -> Records {
         records.transit(&TransitSample { at, flow, admitted, in_time, links, hops, times, waits });
         let of = if period % 2 == 0 { Component::Queue(0) } else { Component::Controller(2) };
         records.state(&StateSample { at, of, name: "alpha_percent", value: period as f64 / 7.0 });
+        let (standing, rule) = if period % 2 == 0 { ("on", "restart") } else { ("triaged", "price") };
+        let (flow, by, value) = ((period % 3) as u32, "flow", period as f64);
+        records.decision(&DecisionRecord { at, flow, by, standing, rule, value, bound: 4.5 });
         let fate = MessageFate::ALL[(period % 3) as usize];
         records.message(&Message {
             at,
@@ -142,6 +145,11 @@ pub(crate) fn replay(records: &Records, to: &mut dyn Recorder) {
         to.state(&StateSample { at: r.at, of: r.of, name: "alpha_percent", value: r.value });
     }
     records.events.iter().for_each(|r| to.event(r));
+    for r in &records.decisions {
+        let [by, standing, rule] = [&*r.by, &*r.standing, &*r.rule];
+        let (at, flow, value, bound) = (r.at, r.flow, r.value, r.bound);
+        to.decision(&DecisionRecord { at, flow, by, standing, rule, value, bound });
+    }
     records.messages.iter().for_each(|r| to.message(r));
     records.packets.iter().for_each(|r| to.packet(r));
 }

@@ -225,6 +225,25 @@ impl FlowEventKind {
     }
 }
 
+/// A station has decided something about a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecisionRecord<N> {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// What decided: the flow's own admission, or a planner.
+    pub by: N,
+    /// How the flow stands from then on.
+    pub standing: N,
+    /// The rule, which says what the numbers are.
+    pub rule: N,
+    /// What was compared.
+    pub value: f64,
+    /// With what.
+    pub bound: f64,
+}
+
 /// A unit of an application's traffic: a request and its answer, a media frame, an echo request, or a part of an ensemble.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
@@ -338,6 +357,10 @@ pub trait Recorder {
     fn state(&mut self, sample: &StateSample<&str>);
     /// An event of a flow.
     fn event(&mut self, event: &FlowEvent);
+    /// What a station has decided about a flow.
+    fn decision(&mut self, decision: &DecisionRecord<&str>) {
+        let _ = decision;
+    }
     /// A message whose fate has become known.
     fn message(&mut self, message: &Message);
     /// A packet at a link; called only if the run records packets.

@@ -13,8 +13,8 @@ use crate::sum::{Sum, read_file};
 use crate::table::{Batch, Column, Kind, Values, rows_in_group};
 use crate::tables::{FORMAT, Rows, Table};
 use crate::types::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
-    TransitSample, TransportSample,
+    DecisionRecord, DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder,
+    RttSample, StateSample, TransitSample, TransportSample,
 };
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
@@ -271,6 +271,10 @@ impl Recorder for ParquetRecorder {
     fn event(&mut self, event: &FlowEvent) {
         self.records.event(event);
         self.pushed(Table::Events);
+    }
+    fn decision(&mut self, decision: &DecisionRecord<&str>) {
+        self.records.decision(decision);
+        self.pushed(Table::Decisions);
     }
     fn message(&mut self, message: &Message) {
         self.records.message(message);

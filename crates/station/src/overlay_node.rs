@@ -10,6 +10,7 @@ mod connected;
 mod entry;
 mod hop;
 mod paths;
+mod planning;
 mod state;
 
 use crate::{Parameters, StationContext};
@@ -18,15 +19,18 @@ use cat::Carrier;
 use entry::Entry;
 use hop::Hop;
 use paths::Paths;
+use planning::plans;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weir_base::{Bytes, FlowId, ParameterError, Rate, Span, Time};
-use weir_fabric::{Net, Present, Station, Wire};
+use weir_fabric::{Decided, Net, Present, Station, Wire};
+use weir_overlay::admission::Terms;
 use weir_overlay::gradient::Gradients;
 use weir_overlay::message::header::{LONGEST, is_packet};
+use weir_overlay::planner::Planner;
 use weir_overlay::queue::Limits;
-use weir_overlay::{Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, admission, depth, multicast, zombie};
+use weir_overlay::{Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, depth, multicast, zombie};
 
 /// Headers around each datagram between nodes: IPv4 and UDP.
 const HEADERS: Bytes = Bytes::new(28);
@@ -61,6 +65,8 @@ pub struct Config {
     pub hop_bias: Bytes,
     /// Whether times in queues count in the delays of routes.
     pub queue_delays: bool,
+    /// Whether the nodes where flows enter plan which of them are on; by default those do where a flow may be refused.
+    pub planner: Option<bool>,
     /// Whether nodes record each class, bin and neighbour, and the links that each flow's packets leave over, besides sums. A run's page
     /// then shows bins and paths.
     pub details: bool,
@@ -71,7 +77,7 @@ impl Default for Config {
         let weir_overlay::Config { k, zombies, depth, asap, multicast, depth_share, gradients, .. } =
             weir_overlay::Config::default();
         let Gradients { hysteresis, hop_bias } = gradients;
-        let (cat, queue_delays, details) = (cat::Config::default(), false, false);
+        let (cat, queue_delays, planner, details) = (cat::Config::default(), false, None, false);
         Config {
             k,
             zombies,
@@ -83,6 +89,7 @@ impl Default for Config {
             hysteresis,
             hop_bias,
             queue_delays,
+            planner,
             details,
         }
     }
@@ -164,10 +171,10 @@ pub struct Entering {
     pub to: Key,
     /// The receivers that it is for, of a group's members; all of them if `None`.
     pub interested: Option<Nodes>,
-    /// How it is admitted.
-    pub log: admission::Config,
-    /// The time within which its packets must arrive.
-    pub deadline: Option<Span>,
+    /// What it is and asks for.
+    pub terms: Terms,
+    /// The set of flows that are on together or not at all, of which it is one.
+    pub coupled: Option<u32>,
     /// Whether it is sensitive to latency.
     pub is_sensitive: bool,
     /// The headers of its packets.
@@ -200,6 +207,7 @@ pub(crate) struct OverlayNode<P> {
     /// The connections to the neighbours; none where links are wires.
     hops: Vec<Hop>,
     entries: Vec<Entry>,
+    planner: Option<Planner>,
     leaving: Vec<Leaving>,
     /// When a flow that waits is looked at again.
     entries_at: Time,
@@ -233,6 +241,7 @@ impl<P: Wire> OverlayNode<P> {
             seen: Vec::new(),
             hops: Vec::new(),
             entries: Vec::new(),
+            planner: None,
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
             entries_at: Time::ZERO,
             node_due: Time::ZERO,
@@ -252,7 +261,9 @@ impl<P: Wire> OverlayNode<P> {
                 station.hops = seat.neighbours.iter().map(hop).collect();
             }
             seat.groups.iter().for_each(|group| node.join(*group));
-            station.entries = seat.entering.iter().map(|flow| Entry::new(flow, node)).collect();
+            let is_planned = config.planner.unwrap_or_else(|| plans(&seat.entering));
+            station.planner = is_planned.then(|| Planner::new(Time::ZERO));
+            station.entries = seat.entering.iter().map(|flow| Entry::new(flow, seat.seed, node)).collect();
         }
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
@@ -272,7 +283,7 @@ impl<P: Wire> OverlayNode<P> {
         }
         let Some(node) = &self.node else { return };
         self.node_due = node.next_time(self.now);
-        self.due = self.node_due.min(self.entries_at).min(self.hops_due());
+        self.due = self.node_due.min(self.flows_due()).min(self.hops_due());
     }
 
     fn call_once(
@@ -396,10 +407,11 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
     fn on_timer(&mut self, net: &mut Net<'_, P>) {
         let has_changed = self.look_at_links(net);
         self.wake_hops(net.now());
+        self.plan(net);
         self.admit(net);
         // Flows are looked at more often than the node has something to do.
         if !has_changed && self.hops.is_empty() && self.node_due > net.now() {
-            self.due = self.node_due.min(self.entries_at);
+            self.due = self.node_due.min(self.flows_due());
             return;
         }
         self.call(0, net, |node, now, out| node.on_timer(now, out));
@@ -416,5 +428,13 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
 
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         self.report(report);
+    }
+
+    fn flow_state(&self, report: &mut dyn FnMut(FlowId, &str, f64)) {
+        self.report_flows(report);
+    }
+
+    fn decided(&mut self, tell: &mut dyn FnMut(Decided)) {
+        self.tell_decided(tell);
     }
 }

@@ -347,6 +347,8 @@ pub(crate) enum Kind {
     Transports,
     /// Stations at routers
     Stations,
+    /// Utilities by which the overlay admits flows
+    Utilities,
     /// Metrics
     Metrics,
     /// Labs in the folder `labs` below this one, and in its studies

@@ -51,6 +51,9 @@ fn entries(kind: Option<Kind>) -> Vec<Entry> {
     if wanted(Kind::Stations) {
         entries.extend(named("station", weir_station::Config::members()));
     }
+    if wanted(Kind::Utilities) {
+        entries.extend(named("utility", weir_overlay::utility::Config::members()));
+    }
     if wanted(Kind::Metrics) {
         entries.extend(METRICS.iter().map(|metric| Entry {
             kind: "metric",
@@ -113,13 +116,18 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
         // Writing to a String cannot fail.
         if entry.kind != kind {
             let gap = if kind.is_empty() { "" } else { "\n" };
-            let _ = writeln!(text, "{gap}{}s", entry.kind);
+            let _ = writeln!(text, "{gap}{}", plural(entry.kind));
             kind = entry.kind;
         }
         let summary = folded(&entry.summary, width + 4, terminal_width());
         let _ = writeln!(text, "  {:width$}  {summary}", entry.name);
     }
     print(&text)
+}
+
+/// The word for several of a kind.
+fn plural(kind: &str) -> String {
+    kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"))
 }
 
 /// How similar two names must be for one to be suggested for the other (Jaro-Winkler, in `[0, 1]`).
@@ -195,6 +203,10 @@ fn described(entry: &Entry) -> String {
         if let Some((name, value)) = first {
             let _ = writeln!(text, "  {key} = {{ kind = \"{}\", {name} = {value} }}", entry.name);
         }
+    }
+    if entry.kind == "utility" {
+        let traffic = "\nIn a lab:\n  [traffic.NAME]\n  overlay = { admit =";
+        let _ = writeln!(text, "{traffic} {{ kind = \"{}\", priority = 2 }} }}", entry.name);
     }
     text
 }

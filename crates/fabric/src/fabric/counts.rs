@@ -1,9 +1,9 @@
 //! How a fabric is read: counters, queues' states, and the totals of all packets.
 
-use super::{Fabric, Link, LinkCounters, StationCounters, Wire};
+use super::{Decided, Fabric, Link, LinkCounters, StationCounters, Wire};
 use crate::tap::FlowCounters;
 use crate::transit::Transits;
-use weir_base::{Ecn, Histogram, Time};
+use weir_base::{Ecn, FlowId, Histogram, Time};
 use weir_queue::Backlog;
 
 /// What became of all packets of a run. The totals add up:
@@ -61,6 +61,16 @@ impl<P: Wire> Fabric<P> {
     /// The internal state of a station.
     pub fn station_state(&self, number: usize, report: &mut dyn FnMut(&str, f64)) {
         self.stations.state(number, report);
+    }
+
+    /// The internal state of a station about flows.
+    pub fn station_flow_state(&self, number: usize, report: &mut dyn FnMut(FlowId, &str, f64)) {
+        self.stations.flow_state(number, report);
+    }
+
+    /// What a station has decided about flows since the last call.
+    pub fn station_decided(&mut self, number: usize, tell: &mut dyn FnMut(Decided)) {
+        self.stations.decided(number, tell);
     }
 
     /// The sojourn times of a link's classes since they were last cleared; the caller clears each histogram once it

@@ -49,6 +49,35 @@ pub trait Station<P: Wire>: Debug {
     fn state(&self, report: &mut dyn FnMut(&str, f64)) {
         let _ = report;
     }
+
+    /// Its internal state about flows, the same way.
+    fn flow_state(&self, report: &mut dyn FnMut(FlowId, &str, f64)) {
+        let _ = report;
+    }
+
+    /// What it has decided about flows since the last call, each decision once.
+    fn decided(&mut self, tell: &mut dyn FnMut(Decided)) {
+        let _ = tell;
+    }
+}
+
+/// A station has decided something about a flow: whether it is admitted, for example.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decided {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: FlowId,
+    /// What decided.
+    pub by: &'static str,
+    /// How the flow stands now.
+    pub standing: &'static str,
+    /// The rule, which says what the numbers are.
+    pub rule: &'static str,
+    /// What was compared.
+    pub value: f64,
+    /// With what.
+    pub bound: f64,
 }
 
 /// A station and its place.
@@ -155,6 +184,18 @@ impl<P: Wire> Stations<P> {
     pub(crate) fn state(&self, number: usize, report: &mut dyn FnMut(&str, f64)) {
         if let Some(station) = &self.seats[number].station {
             station.state(report);
+        }
+    }
+
+    pub(crate) fn flow_state(&self, number: usize, report: &mut dyn FnMut(FlowId, &str, f64)) {
+        if let Some(station) = &self.seats[number].station {
+            station.flow_state(report);
+        }
+    }
+
+    pub(crate) fn decided(&mut self, number: usize, tell: &mut dyn FnMut(Decided)) {
+        if let Some(station) = &mut self.seats[number].station {
+            station.decided(tell);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Parts of a test network: bodies, receipts, flows, what happens to links and nodes, and short names.
 
-use crate::admission;
 use crate::forward::Reason;
 use crate::node::Discard;
 use crate::nodes::{NodeId, Nodes};
 use crate::packet::{Body, GroupId, Key};
+use crate::utility::log;
 use weir_base::{Rate, Span, Time};
 
 /// IP and UDP headers around each datagram.
@@ -82,7 +82,7 @@ pub(crate) struct Flow {
     pub(crate) until: Time,
     pub(crate) deadline: Option<Span>,
     /// LOG admission; if there is none the source sends at the rate.
-    pub(crate) log: Option<admission::Config>,
+    pub(crate) log: Option<log::Config>,
     pub(crate) rate: Rate,
     /// Code point of its inner header.
     pub(crate) dscp: u8,
@@ -99,7 +99,7 @@ impl Flow {
             start: at(1000),
             until: Time::NEVER,
             deadline: None,
-            log: Some(admission::Config { priority, cap, shape: 20.0 }),
+            log: Some(log::Config { priority, cap, shape: 20.0 }),
             rate: cap,
             dscp: 0,
         }

@@ -75,6 +75,12 @@ fn message() -> impl Strategy<Value = Message> {
             Message::Groups(Groups { origin, stamp, joined: joined.into_iter().map(GroupId).collect() })
         }),
         (0u64..0xff_ffff).prop_map(|kbit| Message::Capacity(Rate::from_bits_per_sec(kbit * 1000))),
+        (flow(), node_id(), any::<u8>(), 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 63).prop_map(
+            |(flow, from, hops, highest, in_time, bytes)| {
+                let in_time = in_time.min(highest);
+                Message::Report(Report { flow, from, hops, highest, in_time, bytes })
+            }
+        ),
         flow().prop_map(Message::Known),
         flow().prop_map(Message::Unknown),
     ]

@@ -31,6 +31,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.counters.discarded += 1;
             return out.discard(body, Discard::NoReceiver);
         };
+        self.flows[flow.0].heard.has_sent(packet.deadline, now);
         let packet = Packet {
             flow: name,
             sequence,
@@ -69,6 +70,7 @@ impl<B: Body, C: Cat> Node<B, C> {
                     return None;
                 }
                 (flow.flow, flow.receivers) = (Some(name), receivers);
+                flow.heard.renamed(now);
                 name
             }
         };
@@ -132,6 +134,9 @@ impl<B: Body, C: Cat> Node<B, C> {
         };
         if packet.receivers.has(self.id) {
             self.counters.delivered += 1;
+            if let Some(due) = packet.due {
+                self.counted.on_packet(packet.flow, packet.sequence, packet.body.bytes(), due, now);
+            }
             let others = packet.receivers.without(self.id);
             if others.is_empty() {
                 return out.deliver(packet, &context);

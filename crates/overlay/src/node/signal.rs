@@ -105,6 +105,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             }
             Message::Links(links) if is_up => self.on_links(port, links, now),
             Message::Groups(groups) if is_up => self.on_groups(port, groups, now),
+            Message::Report(report) => self.on_report(report, now),
             Message::Capacity(capacity) if is_up => link.cat.told_capacity(capacity),
             Message::Known(flow) => self.contexts.acknowledged(flow, port),
             Message::Unknown(flow) => self.contexts.unknown(flow, port),
@@ -193,6 +194,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.changed(port, change, now);
         }
         self.announce(now);
+        self.report(now);
         if self.timers.routes.is_some_and(|due| due <= now) {
             self.find_routes(now);
         }
@@ -209,7 +211,7 @@ impl<B: Body, C: Cat> Node<B, C> {
 
     /// When [`Node::on_timer`] is due.
     pub fn next_time(&self, now: Time) -> Time {
-        let mut next = self.timers.next();
+        let mut next = self.timers.next().min(self.counted.due());
         let is_active = !self.queues.active().is_empty();
         for (number, port) in self.ports.iter().enumerate() {
             next = next.min(port.adjacency.silent_at());

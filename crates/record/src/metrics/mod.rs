@@ -14,6 +14,7 @@ macro_rules! family {
     };
 }
 
+pub mod admission;
 pub mod aqm;
 pub mod completion;
 pub mod connection;
@@ -57,7 +58,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Ecn;
 
 /// All families, in the order in which their metrics are shown.
-const FAMILIES: [&[Metric]; 15] = [
+const FAMILIES: [&[Metric]; 16] = [
     queue::FAMILY,
     aqm::FAMILY,
     rate::FAMILY,
@@ -70,6 +71,7 @@ const FAMILIES: [&[Metric]; 15] = [
     flowshare::FAMILY,
     point::FAMILY,
     overlay::FAMILY,
+    admission::FAMILY,
     second::FAMILY,
     steadiness::FAMILY,
     harm::FAMILY,

@@ -109,6 +109,8 @@ pub(super) struct FlowView {
     pub(super) messages: Option<Box<MessageSums>>,
     /// Time-weighted mean of the congestion window, in segments.
     pub(super) cwnd: TimeMean,
+    /// What nodes of an overlay decided about it.
+    pub(super) decisions: Vec<super::admission::Decided>,
     /// The transport's recorded states.
     pub(super) states: StateTable,
     /// What limited it; `None` if its transport does not tell.
@@ -332,6 +334,7 @@ impl<'a> View<'a> {
             }
         }
         self.add_transits(records);
+        self.add_decisions(records);
         self.add_life(records);
         self.add_transport(records);
         self.add_messages(records);

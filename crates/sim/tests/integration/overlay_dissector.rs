@@ -60,6 +60,7 @@ fn of_messages(mut bytes: &[u8]) -> [String; 8] {
                 stamps.push(groups.stamp.sequence.into());
             }
             Message::Known(flow) | Message::Unknown(flow) => flows.push(flow.number.into()),
+            Message::Report(report) => flows.push(report.flow.number.into()),
             Message::Capacity(_) => {}
         }
     }

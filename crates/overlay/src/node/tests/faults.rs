@@ -100,7 +100,7 @@ fn random_kills_and_bad_links_leave_nothing_stale_and_memory_bounded() {
     [3, 5, 7].iter().for_each(|node| net.join(*node, 1));
     // Less than the links carry: a flow that takes all that there is goes over long ways too.
     let cap = Rate::from_mbit_per_sec(6);
-    let log = Some(crate::admission::Config { priority: 1.0, cap, shape: 20.0 });
+    let log = Some(crate::utility::log::Config { priority: 1.0, cap, shape: 20.0 });
     let flow = net.flow(Flow { log, ..Flow::log(0, node(7), 1.0) });
     let timed = net.flow(Flow::constant(0, node(7), 500, Some(ms(150))));
     net.flow(Flow::log(0, group(1), 1.0));

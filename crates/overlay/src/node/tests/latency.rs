@@ -83,7 +83,7 @@ fn system() -> (Net, usize, usize) {
     net.link(1, 2, 10_000, ms(1));
     let cap = |flow: Flow, mbit: u64, priority| {
         let cap = Rate::from_mbit_per_sec(mbit);
-        Flow { log: Some(crate::admission::Config { priority, cap, shape: 10.0 }), ..flow }
+        Flow { log: Some(crate::utility::log::Config { priority, cap, shape: 10.0 }), ..flow }
     };
     let sensitive = net.flow(Flow { deadline: Some(ms(70)), ..cap(Flow::log(0, node(1), 1.0), 5, 1.0) });
     let other = net.flow(cap(Flow { bytes: 1016, ..Flow::log(0, node(1), 5.0) }, 10, 5.0));

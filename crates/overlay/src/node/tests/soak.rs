@@ -1,9 +1,9 @@
 //! Random kills and returns of nodes and links, by seeds, each for a minute of its own. `make soak` runs thirty of them.
 
 use super::{config, ms};
-use crate::admission;
 use crate::harness::{Change, Faults, Flow, Net, at, group, node};
 use crate::nodes::Nodes;
+use crate::utility::log;
 use crate::{GroupId, Node};
 use std::collections::BTreeSet;
 use weir_base::{Random, Rate, Span, Time};
@@ -110,7 +110,7 @@ fn minute(seed: u64, damage: f64) -> Minute {
         }
     }
     let cap = |kbit: u64| {
-        Some(admission::Config { priority: 1.0, cap: Rate::from_bits_per_sec(kbit * 1000), shape: 20.0 })
+        Some(log::Config { priority: 1.0, cap: Rate::from_bits_per_sec(kbit * 1000), shape: 20.0 })
     };
     net.join(TO, 1);
     net.join(4, 1);
