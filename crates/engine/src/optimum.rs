@@ -13,7 +13,7 @@ use weir_optimum::{
     utility_optimum,
 };
 use weir_overlay::message::header::Header;
-use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast, utility};
+use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast};
 use weir_plan::{Carriage, Group, Run};
 use weir_station::{Config, Overlay};
 
@@ -22,6 +22,9 @@ use weir_station::{Config, Overlay};
 const ACKNOWLEDGEMENTS: f64 = 0.01;
 /// Payload of a packet of a workload that has no fixed length: the study's (profile of labs/overlay).
 const PAYLOAD: u64 = 1024;
+/// The shape of a LOG utility that says none (digest A 7.2), and the rate that stands for no limit.
+const SHAPE: f64 = 20.0;
+const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
 /// IPv4 and UDP headers of a host's packet (RFC 791, RFC 768).
 const HOST_HEADERS: u64 = 28;
 
@@ -124,7 +127,7 @@ impl Question {
                                 0 => group.name.clone(),
                                 more => format!("{}-{}", group.name, more + 1),
                             };
-                            let utility = utility_of(group, carriage);
+                            let utility = utility(group, carriage);
                             let (receivers, loads) = (vec![to], Vec::new());
                             let deadline = carriage.deadline;
                             let class =
@@ -267,33 +270,37 @@ fn visited(network: &Network, nodes: &[Option<NodeId>], source: usize) -> Vec<Op
     visited
 }
 
-/// The rate of an inelastic flow whose workload offers no rate: no network carries it.
-const UNBOUNDED: Rate = Rate::from_bits_per_sec(u64::MAX);
-
 /// Bytes of payload of a group's packets.
 fn payload(group: &Group) -> u64 {
     group.workload.datagram().map_or(PAYLOAD, |(length, _)| length.get().saturating_sub(HOST_HEADERS).max(1))
 }
 
 /// The utility of a group's flows, whose rates are of payload.
-fn utility_of(group: &Group, carriage: &Carriage) -> Utility {
+fn utility(group: &Group, carriage: &Carriage) -> Utility {
+    use weir_overlay::utility::Config as Admit;
     let payload = payload(group) as f64;
     let offered = group.workload.wanted(Span::from_secs(1)).map(|bytes| {
         let whole = payload + HOST_HEADERS as f64;
         Rate::from_bits_per_sec((8.0 * bytes.get() as f64 * payload / whole) as u64)
     });
-    let log = |log: utility::log::Config| {
-        let cap = offered.map_or(log.cap, |offered| offered.min(log.cap));
-        Log { priority: log.priority, shape: log.shape, cap }
-    };
-    let inelastic = |rate| Utility::Strap { priority: carriage.admit.priority(), rate };
+    let at_most = |cap: Rate| offered.map_or(cap, |offered| offered.min(cap));
+    let log = |priority: f64, shape: f64, cap: Rate| Log { priority, shape, cap: at_most(cap) };
     match &carriage.admit {
-        utility::Config::Log(config) => Utility::Log(log(*config)),
-        utility::Config::Strap(config) => inelastic(config.rate.or(offered).unwrap_or(UNBOUNDED)),
-        utility::Config::Trap(config) => inelastic(config.rate),
-        utility::Config::Flog(config) => Utility::Flog { log: log(config.log()), floor: config.floor },
-        // The planner changes a transfer's priority as it goes on; here it has the one that it begins with.
-        utility::Config::File(config) => Utility::Log(log(config.log(1.0))),
+        Admit::Log(own) => Utility::Log(log(own.priority, own.shape, own.cap)),
+        Admit::Strap(own) => match own.rate.or(offered) {
+            Some(rate) => Utility::Strap { priority: own.priority, rate },
+            None => Utility::Log(log(own.priority, SHAPE, UNLIMITED)),
+        },
+        Admit::Trap(own) => Utility::Strap { priority: own.priority, rate: own.rate },
+        Admit::Flog(own) => {
+            let log = log(own.priority, own.shape, own.cap);
+            match own.floor.min(log.cap) {
+                floor if floor == Rate::default() => Utility::Log(log),
+                floor => Utility::Flog { log, floor },
+            }
+        }
+        // Its LOG priority follows from what is left of it, which no single time knows: 1 is the least.
+        Admit::File(own) => Utility::Log(log(1.0, SHAPE, own.cap)),
     }
 }
 

@@ -17,6 +17,8 @@ const FIRST_GROUP: u32 = 0xefc0_0000;
 const HEADERS: Bytes = Bytes::new(28);
 /// Protocol number of UDP.
 const UDP: u8 = 17;
+/// What a flow without a rate of its own offers in a second: more than any link carries.
+const UNLIMITED: Bytes = Bytes::new(12_500_000_000);
 
 /// The seats of a run's overlay nodes, by the router at which each stands.
 pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
@@ -81,8 +83,12 @@ fn add_flow(
     let port = port_of(own);
     if let Some(seat) = seats.get_mut(&leaves) {
         let (from, to, deadline) = (pair.from, pair.to, *deadline);
-        seat.leaving.push(Leaving { port, flow: flow as u32, from, to, deadline });
+        seat.leaving.push(Leaving { port, flow: flow as u32, from, to, deadline, is_answer: false });
         seat.groups.extend(multicast);
+    }
+    let is_relayed = matches!(group.transport, Some(weir_transport::Config::Relay(_)));
+    if is_relayed && let Some((_, sender)) = place(pair.from) {
+        answer(flow, (pair.from, pair.to), (enters, leaves, sender), group.ip, seats);
     }
     let Some(seat) = seats.get_mut(&enters) else { return };
     if let Some(first) = seat.entering.iter_mut().find(|entering| entering.flow as usize == own) {
@@ -109,11 +115,45 @@ fn add_flow(
     });
 }
 
+/// Adds what the proxy of a relayed flow's receiver says to that of its sender: it goes first, and waits for no admission.
+fn answer(
+    flow: usize,
+    (from, to): (usize, usize),
+    (enters, leaves, sender): (usize, usize, NodeId),
+    ip: weir_plan::Ip,
+    seats: &mut BTreeMap<usize, Seat>,
+) {
+    let port = port_of(flow);
+    let flow = flow as u32;
+    if let Some(seat) = seats.get_mut(&enters) {
+        seat.leaving.push(Leaving { port, flow, from: to, to: from, deadline: None, is_answer: true });
+    }
+    let Some(seat) = seats.get_mut(&leaves) else { return };
+    seat.entering.push(Entering {
+        flow,
+        counts: Vec::new(),
+        to: Key::Node(sender),
+        interested: None,
+        terms: Terms::elastic(Default::default()),
+        coupled: None,
+        is_sensitive: false,
+        inner: Inner {
+            source: address(to, ip),
+            destination: address(from, ip),
+            source_port: port,
+            destination_port: port,
+            protocol: UDP,
+            dscp: CONTROL,
+        },
+    });
+}
+
 /// What a flow is and asks for.
 fn terms(run: &Run, flow: usize, carriage: &Carriage) -> Terms {
     let (planned, end) = (&run.flows[flow], Time::ZERO + run.duration);
     let workload = &run.groups[planned.group].workload;
-    let wanted = workload.wanted(Span::from_secs(1)).unwrap_or_default();
+    // A stream always has data.
+    let wanted = workload.wanted(Span::from_secs(1)).unwrap_or(UNLIMITED);
     // The workload's rate counts whole IP packets; admission counts their payload.
     let part = workload
         .datagram()

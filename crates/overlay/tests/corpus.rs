@@ -11,7 +11,7 @@ mod relay;
 use weir_base::Random;
 
 fn inputs(of: &str) -> Vec<Vec<u8>> {
-    let folder = format!("../../fuzz/corpus/{of}");
+    let folder = std::path::Path::new("../../fuzz/corpus").join(of);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(paths.len() >= 5, "the corpus of the repository is there: {} inputs", paths.len());

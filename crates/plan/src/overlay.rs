@@ -187,6 +187,10 @@ impl Overlay {
             None => (!self.nodes.is_empty()).then(Use::default),
         };
         let Some(how) = how.filter(|_| !self.is_off) else {
+            if !self.is_off && matches!(traffic.transport, Some(weir_transport::Config::Relay(_))) {
+                let help = "write transport = \"tcp\", or let the overlay carry the group";
+                reader.wrong(&at("transport"), "only the overlay carries relayed streams", help);
+            }
             if is_multicast {
                 let help = "remove overlay = false, or name one place in `to`";
                 reader.wrong(&at("multicast"), "only the overlay carries packets to many receivers", help);
@@ -199,7 +203,7 @@ impl Overlay {
             reader.wrong(&at(key), "the lab has no overlay", help);
             return None;
         }
-        self.check(reader, name, traffic, ends, network);
+        self.check(reader, name, traffic, is_multicast, ends, network);
         let admit = admit::utility(reader, name, &how);
         // A group may have members that no packet reaches in time: how many it reaches by which deadline is a question of its own.
         if !is_multicast {
@@ -257,15 +261,32 @@ impl Overlay {
         reader: &mut Reader<'_>,
         name: &str,
         traffic: &Traffic,
+        is_multicast: bool,
         ends: &[usize],
         network: &Network,
     ) {
         let at = |key: &'static str| ["traffic", name, key];
-        if !matches!(traffic.workload.role(), Role::Datagrams(_)) {
-            let message =
-                format!("the overlay carries datagrams, and `{}` sends none", traffic.workload.name());
-            let help = "write workload = { kind = \"udp\", rate = \"5 Mbit/s\" }, or overlay = false";
+        let is_relayed = matches!(traffic.transport, Some(weir_transport::Config::Relay(_)));
+        let is_carried = match traffic.workload.role() {
+            Role::Datagrams(_) => true,
+            role => is_relayed && role == Role::OneWay,
+        };
+        if !is_carried {
+            let message = format!(
+                "the overlay carries datagrams, and relayed streams in one direction; `{}` has neither",
+                traffic.workload.name()
+            );
+            let help = match is_relayed {
+                true => "write a workload that sends in one direction, for example \"bulk\"",
+                false => {
+                    "write transport = \"relay\", or workload = { kind = \"udp\", rate = \"5 Mbit/s\" }, or overlay = false"
+                }
+            };
             reader.wrong(&["traffic", name], message, help);
+        }
+        if is_relayed && is_multicast {
+            let help = "name one place in `to`";
+            reader.wrong(&at("multicast"), "a relayed stream has one receiver", help);
         }
         if traffic.ip == Some(Ip::V6) {
             reader.wrong(&at("ip"), "the overlay carries IPv4 only", "write ip = 4, or overlay = false");

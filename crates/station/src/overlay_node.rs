@@ -194,6 +194,8 @@ pub struct Leaving {
     pub to: usize,
     /// The time within which they must arrive.
     pub deadline: Option<Span>,
+    /// Whether they only answer a flow in the other direction: they do not count as its packets.
+    pub is_answer: bool,
 }
 
 /// The state of a node.

@@ -7,6 +7,7 @@ pub mod cp_udp;
 mod end;
 mod paced;
 pub mod rap;
+mod relay;
 pub mod rudp;
 mod sliq;
 mod tcp;
@@ -97,6 +98,7 @@ transports! {
     Tfrc(tfrc) = "tfrc" ("TFRC"): "A stream at TFRC's rate, without retransmissions (RFC 5348)";
     Rap(rap) = "rap" ("RAP"): "A stream at RAP's rate, without retransmissions (Rejaie, Handley and Estrin 1999)";
     Rudp(rudp) = "rudp" ("CP-RUDP"): "A reliable stream at the rate that aggregation points report (CP-RUDP)";
+    Relay(relay) = "relay" ("TCP over the overlay"): "A stream as two TCP proxies of the overlay carry it, each packet admitted by its priority (the GNAT report)";
     Sliq(sliq) = "sliq" ("SLIQ"): "Streams and datagrams over lossy paths, each with a reliability of its own (the GNAT report)";
 }
 

@@ -119,8 +119,9 @@ mod tests {
         }
         program.logarithm(0, 2.0, 0.0);
         program.logarithm(1, 1.0, 0.0);
-        let solution = program.solve(1e-9).unwrap();
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        let solution = program.solve(1e-12).unwrap();
+        // The sum of logarithms is flat at its top: rates are less exact than the gap.
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-5;
         let [x, y, z] = solution.x[..] else { panic!("{solution:?}") };
         assert!(near(x, 6.0) && near(y, 3.0) && near(z, 0.0), "{solution:?}");
         assert!(near(solution.prices[0], 1.0 / 3.0), "{solution:?}");

@@ -128,6 +128,21 @@ impl Relay {
         self.incoming.is_whole()
     }
 
+    /// Whether all that its host has given, with the end, has reached the other host.
+    pub fn has_sent_all(&self) -> bool {
+        self.outgoing.is_done()
+    }
+
+    /// Bytes of its host that wait for their first transmission.
+    pub fn unsent(&self) -> Bytes {
+        self.outgoing.unsent()
+    }
+
+    /// Timeouts so far.
+    pub fn timeouts(&self) -> u64 {
+        self.outgoing.timeouts
+    }
+
     /// Whether both streams have ended, and both hosts have acknowledged all.
     pub fn is_done(&self) -> bool {
         self.outgoing.is_done() && self.incoming.is_done()
@@ -188,22 +203,30 @@ impl Relay {
         }
     }
 
-    /// The next segment; `None` if there is none, or if it must wait for its time or for admission. Only data needs admission.
-    pub fn next(&mut self, admission: &Admission, now: Time) -> Option<Segment> {
-        if std::mem::take(&mut self.owes_reset) {
-            return Some(Segment { resets: true, stamp: stamp(now), ..Segment::default() });
-        }
+    /// A time that [`Relay::next_time`] named has come. [`Relay::next`] does the same, but a driver that waits for admission does not call it.
+    pub fn on_timer(&mut self, now: Time) {
         if self.gone.is_some() {
-            return None;
+            return;
         }
         if now.since(self.heard) >= SILENCE && !self.is_done() {
             self.gone = Some(Gone::Silent);
-            return None;
+            return;
         }
         if self.done.is_none() && self.is_done() {
             self.done = Some(now);
         }
         self.outgoing.on_time(now);
+    }
+
+    /// The next segment; `None` if there is none, or if it must wait for its time or for admission. Only data needs admission.
+    pub fn next(&mut self, admission: &Admission, now: Time) -> Option<Segment> {
+        if std::mem::take(&mut self.owes_reset) {
+            return Some(Segment { resets: true, stamp: stamp(now), ..Segment::default() });
+        }
+        self.on_timer(now);
+        if self.gone.is_some() {
+            return None;
+        }
         let part = if admission.is_open { self.outgoing.next(now) } else { None };
         if part.is_none() && now < self.speaks_at() {
             return None;

@@ -131,10 +131,14 @@ impl<P: Wire> Output<Carried<P>> for Out<'_, '_, P> {
         let Packet { hops, ecn, body: Carried { packet: mut inner, header: cut, .. }, .. } = packet;
         let at = self.leaving.binary_search_by_key(&context.inner.source_port, |leaving| leaving.port);
         let Ok(at) = at else { return self.net.discard(inner) };
-        let Leaving { flow, from, to, deadline, .. } = self.leaving[at];
+        let Leaving { flow, from, to, deadline, is_answer, .. } = self.leaving[at];
         let ecn = CODEPOINTS[usize::from(ecn & 3)];
         if inner.rewrite(&Rewrite { flow: FlowId(flow), from, to, ecn, cut, put: &[], zeros: 0 }) {
-            self.net.give_back(inner, hops, deadline);
+            if is_answer {
+                self.net.forward(inner);
+            } else {
+                self.net.give_back(inner, hops, deadline);
+            }
         } else {
             self.net.discard(inner);
         }

@@ -61,6 +61,7 @@ pub(super) struct Outgoing {
     /// Parts that were sent again, and those of them that were not lost.
     pub(super) repeated: u64,
     pub(super) needless: u64,
+    pub(super) timeouts: u64,
 }
 
 /// The present round trip.
@@ -92,6 +93,7 @@ impl Outgoing {
             round: Round { ends: now + INITIAL, sent: 0 },
             repeated: 0,
             needless: 0,
+            timeouts: 0,
         }
     }
 
@@ -119,6 +121,11 @@ impl Outgoing {
     /// The smoothed round-trip time.
     pub(super) fn rtt(&self) -> Option<Span> {
         self.rtt.map(|(smoothed, _)| smoothed)
+    }
+
+    /// Bytes that wait for their first transmission.
+    pub(super) fn unsent(&self) -> Bytes {
+        Bytes::new(self.taken.saturating_sub(self.fresh))
     }
 
     /// The buffer's present size.
@@ -266,6 +273,7 @@ impl Outgoing {
             return;
         }
         self.backoff += 1;
+        self.timeouts += u64::from(!self.sent.is_empty());
         self.lost.extend(self.sent.keys());
         self.order.clear();
         self.timeout_at = if self.sent.is_empty() { Time::NEVER } else { now + self.timeout() };
