@@ -109,7 +109,7 @@ mod tests {
             group("early", "to = 'd'", "{ deadline = '39 ms' }"),
             group("late", "to = 'd'", "{ deadline = '40 ms' }"),
             group("both", "multicast = ['b', 'd']", "{ deadline = '40 ms' }"),
-            group("never", "to = 'd'", "{ deadline = '9 ms' }"),
+            group("never", "multicast = ['b', 'd']", "{ deadline = '9 ms' }"),
             group("without", "to = 'd'", "{ }"),
             group("beside", "to = 'd'", "false"),
         ];

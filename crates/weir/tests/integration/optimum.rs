@@ -99,9 +99,11 @@ fn links_and_flows_count_as_they_are_at_the_time() {
     {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let document = json(&place, &["two.toml", "--set", "traffic.urgent.overlay.deadline=9ms"]);
+    // From then on the way that is left takes 45 ms.
+    let late = "graph.links.second.schedule={ down = [{ at = '10 s', delay = '40 ms' }] }";
+    let document = json(&place, &["two.toml", "--at", "12s", "--set", late]);
     assert_eq!(rate(&document, "urgent"), 0.0);
-    let told = place.done(&["optimum", "two.toml", "--set", "traffic.urgent.overlay.deadline=9ms"]);
+    let told = place.done(&["optimum", "two.toml", "--at", "12s", "--set", late]);
     assert!(told.contains("no path reaches its receivers in time"), "{told}");
 }
 

@@ -110,7 +110,11 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
     ),
     ("call-queues", "is that in the terminal?", Says(&["on time", "goodput"])),
     // In half a BDP CUBIC backs off at each loss, BBR does not.
-    ("bbr-flows", "what is left to CUBIC?", Headline(&["Shares of link down: BBR ", "with 1", "(16 flows)"])),
+    (
+        "bbr-flows",
+        "what is left to CUBIC?",
+        Headline(&["Shares of link down: BBR ", "with flows 1", "(16 flows)"]),
+    ),
     ("bbr-flows", "who wins, one against one?", More("1", "goodput", ["bbr", "cubic"])),
     ("bbr-flows", "who wins, sixteen against sixteen?", More("16", "goodput", ["bbr", "cubic"])),
     ("bbr-flows", "what does CUBIC lose by BBR?", Number("1", Of::Group("cubic"), "harm", [30.0, 99.0])),
