@@ -157,6 +157,9 @@ fn the_json_schema_accepts_every_lab_and_profile_and_refuses_what_is_wrong() {
 }
 
 /// A key that nothing knows is refused in each table of each lab.
+/// Most tables of a lab to which an unknown key is added.
+const MOST_TABLES: usize = 60;
+
 #[test]
 fn an_unknown_key_is_refused_wherever_it_stands() {
     fn tables(table: &toml::Table, path: &str, found: &mut Vec<String>) {
@@ -175,6 +178,8 @@ fn an_unknown_key_is_refused_wherever_it_stands() {
         tables(&toml::from_str(load(path).source()).unwrap(), "", &mut found);
         // Levels have paths and labels of their own; the tests of `[vary]` refuse unknown ones.
         found.retain(|path| !path.starts_with("vary."));
+        // A lab of a thousand groups has a thousand tables of one kind.
+        found.truncate(MOST_TABLES);
         for table in &found {
             let setting = format!("{table}nonsense=1");
             assert!(
