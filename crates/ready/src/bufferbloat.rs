@@ -26,15 +26,11 @@ pub(crate) const TEST: Test = Test {
     groups: &["down", "up", "down-of-both", "up-of-both"],
     queues: &["tail-drop:limit=1000p", "fq-codel"],
     controllers: &["cubic"],
-    settings,
+    settings: |_| vec![],
     pictures,
     numbers,
     sentences,
 };
-
-fn settings(options: &Options) -> Vec<String> {
-    Options::controller(&options.controllers, TEST.groups)
-}
 
 /// Echo times over the whole run.
 fn pictures(_: &Options) -> Vec<Picture> {

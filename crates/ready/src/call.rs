@@ -15,15 +15,11 @@ pub(crate) const TEST: Test = Test {
     groups: &["download", "upload"],
     queues: &["tail-drop:limit=1000p", "fq-codel"],
     controllers: &["cubic"],
-    settings,
+    settings: |_| vec![],
     pictures,
     numbers,
     sentences,
 };
-
-fn settings(options: &Options) -> Vec<String> {
-    Options::controller(&options.controllers, TEST.groups)
-}
 
 fn pictures(_: &Options) -> Vec<Picture> {
     vec![

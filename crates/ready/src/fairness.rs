@@ -16,7 +16,7 @@ pub(crate) const TEST: Test = Test {
     name: "fairness",
     about: "How do n flows share with m others, of the same or another controller, with equal and with different round trips?",
     text: include_str!("../../../labs/tests/fairness.toml"),
-    groups: &["a", "b"],
+    groups: &[],
     queues: &["tail-drop:limit=1000p"],
     controllers: &["cubic"],
     settings,
@@ -25,6 +25,8 @@ pub(crate) const TEST: Test = Test {
     sentences,
 };
 
+/// The groups, whose controllers vary by themselves.
+const GROUPS: &[&str] = &["a", "b"];
 /// The label of the cells in which both groups have the same round trip.
 const EQUAL: &str = "equal round trips";
 
@@ -47,11 +49,11 @@ fn settings(options: &Options) -> Vec<String> {
     );
     let mut settings = vec![format!("vary.rtt={{ {rtts} }}")];
     if let [one] = options.controllers.as_slice() {
-        settings.extend(Options::controller(std::slice::from_ref(one), TEST.groups));
-        settings.extend(TEST.groups.iter().map(|group| format!("vary.\"traffic.{group}.flows\"=[1, 2, 4]")));
+        settings.extend(Options::controller(std::slice::from_ref(one), GROUPS));
+        settings.extend(GROUPS.iter().map(|group| format!("vary.\"traffic.{group}.flows\"=[1, 2, 4]")));
     } else {
         let all = options.controllers.iter().map(|cc| quoted(cc)).collect::<Vec<_>>().join(", ");
-        settings.extend(TEST.groups.iter().map(|group| format!("vary.\"traffic.{group}.cc\"=[{all}]")));
+        settings.extend(GROUPS.iter().map(|group| format!("vary.\"traffic.{group}.cc\"=[{all}]")));
     }
     settings
 }

@@ -39,9 +39,7 @@ fn settings(options: &Options) -> Vec<String> {
         )
     };
     let changes = [change("20 s", slow, near + LONGER), change("40 s", options.down, near)].join(", ");
-    let mut settings = Options::controller(&options.controllers, TEST.groups);
-    settings.push(format!("dumbbell.schedule=[{changes}]"));
-    settings
+    vec![format!("dumbbell.schedule=[{changes}]")]
 }
 
 fn pictures(_: &Options) -> Vec<Picture> {

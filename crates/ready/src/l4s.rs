@@ -17,15 +17,11 @@ pub(crate) const TEST: Test = Test {
     groups: &["cubic"],
     queues: &["dualpi2", "tail-drop:limit=1000p"],
     controllers: &["cubic"],
-    settings,
+    settings: |_| vec![],
     pictures,
     numbers,
     sentences,
 };
-
-fn settings(options: &Options) -> Vec<String> {
-    Options::controller(&options.controllers, TEST.groups)
-}
 
 fn pictures(_: &Options) -> Vec<Picture> {
     vec![

@@ -20,15 +20,11 @@ pub(crate) const TEST: Test = Test {
     groups: &["download"],
     queues: &["tail-drop:limit=1000p"],
     controllers: &["cubic", "newreno", "bbr"],
-    settings,
+    settings: |_| vec![],
     pictures,
     numbers,
     sentences,
 };
-
-fn settings(options: &Options) -> Vec<String> {
-    Options::controller(&options.controllers, TEST.groups)
-}
 
 /// Goodput along the loss, a line for each controller.
 fn pictures(options: &Options) -> Vec<Picture> {

@@ -20,15 +20,11 @@ pub(crate) const TEST: Test = Test {
     groups: &["down-cs0", "down-cs1", "down-cs5", "down-ef", "up-cs0", "up-cs1", "up-cs5", "up-ef"],
     queues: &["tail-drop:limit=1000p", "fq-codel"],
     controllers: &["cubic"],
-    settings,
+    settings: |_| vec![],
     pictures,
     numbers,
     sentences,
 };
-
-fn settings(options: &Options) -> Vec<String> {
-    Options::controller(&options.controllers, TEST.groups)
-}
 
 /// As flent's plot of three parts: downloads, uploads, echoes.
 fn pictures(_: &Options) -> Vec<Picture> {

@@ -28,9 +28,7 @@ pub(crate) const TEST: Test = Test {
 
 fn settings(options: &Options) -> Vec<String> {
     let load = Rate::from_bits_per_sec(options.down.bits_per_sec() / PART);
-    let mut settings = Options::controller(&options.controllers, TEST.groups);
-    settings.push(format!("traffic.pages.workload.load={}", quoted(&load.to_string())));
-    settings
+    vec![format!("traffic.pages.workload.load={}", quoted(&load.to_string()))]
 }
 
 fn pictures(_: &Options) -> Vec<Picture> {

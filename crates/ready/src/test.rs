@@ -17,7 +17,7 @@ pub struct Test {
     pub about: &'static str,
     /// Its lab, as it is shipped in `labs/tests`.
     pub text: &'static str,
-    /// The groups whose controller a user chooses.
+    /// The groups that all have the controller that a user chooses.
     pub(crate) groups: &'static [&'static str],
     /// The queues that it compares unless the user names others; none if the lab's own queue is part of the question.
     pub(crate) queues: &'static [&'static str],
@@ -70,6 +70,7 @@ impl Test {
     pub fn lab(&self, options: &Options) -> Result<Lab, Diagnostics> {
         let mut settings = options.line();
         settings.extend(Options::queue(&options.queues));
+        settings.extend(Options::controller(&options.controllers, self.groups));
         settings.extend((self.settings)(options));
         Lab::from_str(self.text, &format!("{}.toml", self.name), Path::new("."), &settings)
     }
