@@ -68,6 +68,10 @@ impl Rate {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
+    /// A part or a multiple of this rate, rounded down.
+    pub fn scale(self, factor: f64) -> Rate {
+        Rate((self.0 as f64 * factor) as u64)
+    }
     /// The rate that sends `bytes` in a span, rounded down; the largest rate if the span is zero.
     pub fn from_bytes_in(bytes: Bytes, span: Span) -> Rate {
         if span.is_zero() {

@@ -5,6 +5,7 @@
 //! acknowledgements take. A packet takes its payload and all headers there, with the names of the nodes that it has visited on the shortest
 //! way. Rates are of payload, as goodput is. Other traffic on the same links is left out.
 
+use crate::overlay::{self, HEADERS, router_of};
 use std::collections::VecDeque;
 use weir_base::{Rate, Span};
 use weir_fabric::Change;
@@ -13,20 +14,21 @@ use weir_optimum::{
     utility_optimum,
 };
 use weir_overlay::message::header::Header;
+use weir_overlay::utility::{Config as Admit, log};
 use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast};
 use weir_plan::{Carriage, Group, Run};
-use weir_station::{Config, Overlay};
+use weir_station::Overlay;
 
 /// The part of a link's rate that SLIQ's acknowledgements of the other direction take: a frame of 20 bytes or more rides on a packet of
 /// 1,100 where data goes both ways, and each second packet is acknowledged (docs/overlay.md).
 const ACKNOWLEDGEMENTS: f64 = 0.01;
 /// Payload of a packet of a workload that has no fixed length: the study's (profile of labs/overlay).
 const PAYLOAD: u64 = 1024;
-/// The shape of a LOG utility that says none (digest A 7.2), and the rate that stands for no limit.
-const SHAPE: f64 = 20.0;
+/// The rate that stands for no limit.
 const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
-/// IPv4 and UDP headers of a host's packet (RFC 791, RFC 768).
-const HOST_HEADERS: u64 = 28;
+
+/// The largest distance from the optimum, as a share of all priorities, of an answer that counts as exact.
+pub const EXACT: f64 = 1e-5;
 
 /// A question about a run.
 #[derive(Debug, Clone)]
@@ -153,10 +155,7 @@ impl Question {
         group: &Group,
         class: &Class,
     ) -> Vec<f64> {
-        let node_of = |host: usize| {
-            let access = run.network.links.iter().find(|link| link.from == host)?;
-            nodes[access.to]
-        };
+        let node_of = |host: usize| nodes[router_of(run, host)?];
         let receivers: Nodes = class.receivers.iter().filter_map(|&host| node_of(host)).collect();
         let to = match group.overlay.as_ref().and_then(|carriage| carriage.multicast) {
             Some(_) => Key::Group(GroupId(0)),
@@ -194,12 +193,9 @@ impl Question {
 fn overlay_of(run: &Run) -> Option<(&Overlay, Vec<Option<NodeId>>)> {
     let mut nodes = vec![None; run.network.nodes.len()];
     let mut found = None;
-    let mut number = 0u8..;
-    for station in &run.stations {
-        if let Config::OverlayNode(overlay) = &station.station {
-            found = found.or(Some(overlay));
-            nodes[station.at] = number.next().and_then(NodeId::new);
-        }
+    for (at, overlay, id) in overlay::nodes(run) {
+        found = found.or(Some(overlay));
+        nodes[at] = Some(id);
     }
     Some((found?, nodes))
 }
@@ -223,7 +219,7 @@ fn network_at(
         let is_host = |node: usize| run.network.nodes[node].host;
         if from.is_some() && to.is_some() {
             let (rate, delay) = link_at(link, at);
-            let rate = rate.map(|rate| part(rate, 1.0 - signalling));
+            let rate = rate.map(|rate| rate.scale(1.0 - signalling));
             links.push(Link { from: link.from, to: link.to, rate, delay });
         } else if from.is_some() && is_host(link.to) || to.is_some() && is_host(link.from) {
             let (rate, delay) = link_at(link, at);
@@ -251,7 +247,7 @@ fn link_at(link: &weir_plan::Link, at: Span) -> (Option<Rate>, Span) {
     if loss >= 1.0 {
         return (Some(Rate::default()), delay);
     }
-    (rate.map(|rate| part(rate, 1.0 - loss)), delay)
+    (rate.map(|rate| rate.scale(1.0 - loss)), delay)
 }
 
 /// For each node, the nodes of the overlay on the way of the fewest links from a host to there, both included.
@@ -272,38 +268,38 @@ fn visited(network: &Network, nodes: &[Option<NodeId>], source: usize) -> Vec<Op
 
 /// Bytes of payload of a group's packets.
 fn payload(group: &Group) -> u64 {
-    group.workload.datagram().map_or(PAYLOAD, |(length, _)| length.get().saturating_sub(HOST_HEADERS).max(1))
+    group.workload.datagram().map_or(PAYLOAD, |(length, _)| length.saturating_sub(HEADERS).get().max(1))
 }
 
 /// The utility of a group's flows, whose rates are of payload.
 fn utility(group: &Group, carriage: &Carriage) -> Utility {
-    use weir_overlay::utility::Config as Admit;
     let payload = payload(group) as f64;
     let offered = group.workload.wanted(Span::from_secs(1)).map(|bytes| {
-        let whole = payload + HOST_HEADERS as f64;
+        let whole = payload + HEADERS.get() as f64;
         Rate::from_bits_per_sec((8.0 * bytes.get() as f64 * payload / whole) as u64)
     });
-    let at_most = |cap: Rate| offered.map_or(cap, |offered| offered.min(cap));
-    let log = |priority: f64, shape: f64, cap: Rate| Log { priority, shape, cap: at_most(cap) };
+    let log = |own: log::Config| {
+        let cap = offered.map_or(own.cap, |offered| offered.min(own.cap));
+        Log { priority: own.priority, shape: own.shape, cap }
+    };
     match &carriage.admit {
-        Admit::Log(own) => Utility::Log(log(own.priority, own.shape, own.cap)),
+        Admit::Log(own) => Utility::Log(log(*own)),
         Admit::Strap(own) => match own.rate.or(offered) {
             Some(rate) => Utility::Strap { priority: own.priority, rate },
-            None => Utility::Log(log(own.priority, SHAPE, UNLIMITED)),
+            None => {
+                let (priority, cap) = (own.priority, UNLIMITED);
+                Utility::Log(log(log::Config { priority, cap, ..log::Config::default() }))
+            }
         },
         Admit::Trap(own) => Utility::Strap { priority: own.priority, rate: own.rate },
         Admit::Flog(own) => {
-            let log = log(own.priority, own.shape, own.cap);
+            let log = log(own.log());
             match own.floor.min(log.cap) {
                 floor if floor == Rate::default() => Utility::Log(log),
                 floor => Utility::Flog { log, floor },
             }
         }
         // Its LOG priority follows from what is left of it, which no single time knows: 1 is the least.
-        Admit::File(own) => Utility::Log(log(1.0, SHAPE, own.cap)),
+        Admit::File(own) => Utility::Log(log(own.log(1.0))),
     }
-}
-
-fn part(rate: Rate, share: f64) -> Rate {
-    Rate::from_bits_per_sec((rate.bits_per_sec() as f64 * share).max(0.0) as u64)
 }

@@ -9,12 +9,12 @@ use weir_overlay::context::CONTROL;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
 use weir_plan::address::{address_of, port_of};
 use weir_plan::{Carriage, Run};
-use weir_station::{Config, Entering, Leaving, Neighbour, Seat};
+use weir_station::{Config, Entering, Leaving, Neighbour, Overlay, Seat};
 
 /// The address of multicast group 0 (RFC 2365, the organisation-local scope); group n has the n-th after it.
 const FIRST_GROUP: u32 = 0xefc0_0000;
 /// Headers of IPv4 and UDP.
-const HEADERS: Bytes = Bytes::new(28);
+pub(crate) const HEADERS: Bytes = Bytes::new(28);
 /// Protocol number of UDP.
 const UDP: u8 = 17;
 /// What a flow without a rate of its own offers in a second: more than any link carries.
@@ -23,20 +23,18 @@ const UNLIMITED: Bytes = Bytes::new(12_500_000_000);
 /// The seats of a run's overlay nodes, by the router at which each stands.
 pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
     let mut seats = BTreeMap::new();
-    let nodes = run.stations.iter().filter(|station| matches!(station.station, Config::OverlayNode(_)));
-    for (number, station) in (0u8..).zip(nodes) {
-        let Some(id) = NodeId::new(number) else { break };
+    for (at, _, id) in nodes(run) {
         let (groups, entering, leaving) = Default::default();
         let (seed, neighbours) = (run.seed, Vec::new());
-        seats.insert(station.at, Seat { id, seed, neighbours, groups, entering, leaving });
+        seats.insert(at, Seat { id, seed, neighbours, groups, entering, leaving });
     }
     let ids: BTreeMap<usize, NodeId> = seats.iter().map(|(at, seat)| (*at, seat.id)).collect();
     for (at, seat) in &mut seats {
         seat.neighbours = neighbours(run, &ids, *at);
     }
     let place = |host: usize| {
-        let access = run.network.links.iter().find(|link| link.from == host)?;
-        Some((access.to, *ids.get(&access.to)?))
+        let router = router_of(run, host)?;
+        Some((router, *ids.get(&router)?))
     };
     for flow in 0..run.flows.len() {
         add_flow(run, flow, &mut seats, &place);
@@ -47,6 +45,20 @@ pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
         seat.leaving.sort_by_key(|leaving| leaving.port);
     }
     seats
+}
+
+/// The nodes of a run's overlay: the router at which each stands, its parameters, and its name.
+pub(crate) fn nodes(run: &Run) -> impl Iterator<Item = (usize, &Overlay, NodeId)> {
+    let nodes = run.stations.iter().filter_map(|station| match &station.station {
+        Config::OverlayNode(overlay) => Some((station.at, overlay)),
+        _ => None,
+    });
+    (0u8..).map_while(NodeId::new).zip(nodes).map(|(id, (at, overlay))| (at, overlay, id))
+}
+
+/// The router at which a host stands.
+pub(crate) fn router_of(run: &Run, host: usize) -> Option<usize> {
+    Some(run.network.links.iter().find(|link| link.from == host)?.to)
 }
 
 /// The links from a node to other nodes. The first link back belongs to the first link there, and so on.

@@ -2,7 +2,7 @@
 //! and kept in its `run.json`, so that nothing is solved when results are read.
 
 use crate::capacity::by_deadline;
-use crate::optimum::Question;
+use crate::optimum::{EXACT, Question};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weir_base::{Rate, Span};
@@ -12,8 +12,6 @@ use weir_record::RunInfo;
 
 /// Most times at which the optimum is computed; a run in which more changes has none.
 const MOST_TIMES: usize = 64;
-/// An optimum that is less exact, as a share of the sum of priorities, is left out.
-const EXACT: f64 = 1e-5;
 
 /// What a run's groups are held against.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

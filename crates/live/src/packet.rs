@@ -111,21 +111,31 @@ impl LivePacket {
         &self.frame().bytes
     }
 
-    /// Sets the DSCP. The header's checksum is repaired.
-    pub(crate) fn set_dscp(&mut self, dscp: Dscp) {
-        if self.dscp() == dscp {
-            return;
-        }
-        let class = dscp.with(self.ecn());
+    /// The TOS byte of IPv4 or the traffic class of IPv6.
+    #[inline]
+    fn traffic_class(&self) -> u8 {
+        let ip = &self.frame().bytes[ETHERNET..];
+        if ip[0] >> 4 == 4 { ip[1] } else { ip[0] << 4 | ip[1] >> 4 }
+    }
+
+    /// Sets it. The header's checksum is repaired.
+    fn set_traffic_class(&mut self, class: u8) {
         let ip = &mut self.frame_mut().bytes[ETHERNET..];
         if ip[0] >> 4 != 4 {
-            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
+            // It lies across two bytes, and no checksum covers it (RFC 8200, section 3).
             (ip[0], ip[1]) = (ip[0] & 0xf0 | class >> 4, ip[1] & 0x0f | class << 4);
             return;
         }
         let old = word_at(ip, 0);
         ip[1] = class;
         repair(ip, 10, old, word_at(ip, 0));
+    }
+
+    /// Sets the DSCP.
+    pub(crate) fn set_dscp(&mut self, dscp: Dscp) {
+        if self.dscp() != dscp {
+            self.set_traffic_class(dscp.with(self.ecn()));
+        }
     }
 
     /// Sets the destination address of the frame.
@@ -145,13 +155,11 @@ impl Packet for LivePacket {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        let ip = &self.frame().bytes[ETHERNET..];
-        Ecn::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[1] >> 4 })
+        Ecn::from_bits(self.traffic_class())
     }
     #[inline]
     fn dscp(&self) -> Dscp {
-        let ip = &self.frame().bytes[ETHERNET..];
-        Dscp::from_bits(if ip[0] >> 4 == 4 { ip[1] } else { ip[0] << 4 | ip[1] >> 4 })
+        Dscp::from_bits(self.traffic_class())
     }
     fn mark_ce(&mut self) {
         self.relabel(Ecn::Ce);
@@ -189,15 +197,7 @@ impl Wire for LivePacket {
         })
     }
     fn relabel(&mut self, ecn: Ecn) {
-        let ip = &mut self.frame_mut().bytes[ETHERNET..];
-        if ip[0] >> 4 != 4 {
-            // The traffic class lies across two bytes, and no checksum covers it (RFC 8200, section 3).
-            ip[1] = (ip[1] & !0x30) | ((ecn as u8) << 4);
-            return;
-        }
-        let old = word_at(ip, 0);
-        ip[1] = (ip[1] & !3) | ecn as u8;
-        repair(ip, 10, old, word_at(ip, 0));
+        self.set_traffic_class(self.dscp().with(ecn));
     }
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
         datagram(&mut self.frame_mut().bytes[ETHERNET..])

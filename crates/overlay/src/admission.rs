@@ -213,7 +213,7 @@ impl Admission {
             (_, standing) if standing != Standing::On => Rate::from_bits_per_sec(0),
             (Running::Steps(state), _) => {
                 let part = self.strap().map_or(1.0, |config| state.part(&config));
-                part_of(self.whole().unwrap_or_default(), part)
+                self.whole().unwrap_or_default().scale(part)
             }
             _ => self.rate,
         }
@@ -266,7 +266,7 @@ impl Admission {
         };
         match (&self.running, self.strap()) {
             (Running::Steps(state), Some(config)) if state.step < config.steps => {
-                part_of(self.whole().unwrap_or_default(), state.part(&config))
+                self.whole().unwrap_or_default().scale(state.part(&config))
             }
             _ => most,
         }
@@ -428,11 +428,6 @@ impl Admission {
         let (rest, left) = (size.saturating_sub(self.sent), (self.terms.begins + config.within).since(now));
         config.needed(rest, left, seen.k, seen.depth, elastic)
     }
-}
-
-/// A part of a rate.
-fn part_of(rate: Rate, part: f64) -> Rate {
-    Rate::from_bits_per_sec((rate.bits_per_sec() as f64 * part) as u64)
 }
 
 /// K for a network with links of these capacities, of which the order does not matter: [`K_PER_CAPACITY`] times the median capacity, or

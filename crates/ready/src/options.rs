@@ -28,13 +28,8 @@ pub fn read_rates(text: &str) -> Result<[Rate; 2], String> {
     // `Mbit/s` has a slash of its own.
     let text = text.replace("bit/s", "bit");
     let one = |part: &str| {
-        let unit_at = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
-        let (number, unit) = part.split_at(unit_at);
-        let unit = match unit.trim() {
-            "" => "Mbit/s".into(),
-            unit => format!("{}/s", unit.trim_end_matches("/s")),
-        };
-        let rate = format!("{number} {unit}").parse::<Rate>().map_err(|error| error.to_string())?;
+        let unit = if part.trim().parse::<f64>().is_ok() { "Mbit/s" } else { "/s" };
+        let rate = format!("{part}{unit}").parse::<Rate>().map_err(|error| error.to_string())?;
         if rate.bits_per_sec() == 0 { Err("a line needs a rate above 0".into()) } else { Ok(rate) }
     };
     match text.split('/').collect::<Vec<_>>()[..] {
@@ -44,23 +39,18 @@ pub fn read_rates(text: &str) -> Result<[Rate; 2], String> {
     }
 }
 
-/// Reads a time whose unit may follow the number at once: `40ms`.
+/// Reads the time of a round trip.
 ///
 /// # Errors
 /// Text that is no time, or a time of zero.
 pub fn read_time(text: &str) -> Result<Span, String> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let time =
-        format!("{number} {}", unit.trim()).trim().parse::<Span>().map_err(|error| error.to_string())?;
+    let time = text.parse::<Span>().map_err(|error| error.to_string())?;
     if time.is_zero() { Err("a round trip takes more than 0 s".into()) } else { Ok(time) }
 }
 
 /// A queue with parameters, as a user writes it: `tail-drop:limit=1000p`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueChoice {
-    /// What the user wrote.
-    pub text: String,
     kind: String,
     parameters: Vec<(String, String)>,
 }
@@ -86,11 +76,7 @@ impl FromStr for QueueChoice {
             };
             Ok((key.to_owned(), spelled_out(value)))
         });
-        Ok(QueueChoice {
-            text: text.into(),
-            kind: kind.into(),
-            parameters: parameters.collect::<Result<_, _>>()?,
-        })
+        Ok(QueueChoice { kind: kind.into(), parameters: parameters.collect::<Result<_, _>>()? })
     }
 }
 

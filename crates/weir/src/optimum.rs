@@ -8,7 +8,7 @@ use crate::{print, print_json, say};
 use clap::Args;
 use std::path::PathBuf;
 use weir_base::Span;
-use weir_engine::optimum::{Question, QuestionError};
+use weir_engine::optimum::{EXACT, Question, QuestionError};
 use weir_optimum::Allocation;
 use weir_plan::{Lab, Run, suggest};
 
@@ -38,9 +38,6 @@ pub(crate) struct OptimumArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-/// The largest distance from the optimum, as a share of all priorities, with which an answer is printed without a word.
-const EXACT: f64 = 1e-5;
 
 /// An answer about a run.
 struct Answered<'a> {

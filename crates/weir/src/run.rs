@@ -92,6 +92,24 @@ impl Done {
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.path
     }
+
+    /// Prints why runs failed.
+    ///
+    /// # Errors
+    /// Some did.
+    pub(crate) fn refuse_failed(&self) -> Result<(), Failure> {
+        let (failed, wanted) = (&self.tally.failed, self.wanted);
+        if failed.is_empty() {
+            return Ok(());
+        }
+        for (id, reason) in failed.iter().take(FAILURES_TOLD) {
+            say(&format!("weir: run {id} failed: {reason}"));
+        }
+        let (count, more) = (failed.len(), failed.len().saturating_sub(FAILURES_TOLD));
+        let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
+        let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
+        Err(Failure::failed(message))
+    }
 }
 
 /// Runs what is not there yet, then writes summary and report. The [`Leave`] permits the lab's commands, if it has any.
@@ -201,7 +219,7 @@ fn catch_interrupts() -> Result<(), Failure> {
 
 /// Prints the outcome of the runs.
 fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<(), Failure> {
-    let Done { path, summary, tally, done, count, wanted } = done;
+    let Done { path, summary, tally, done: ran, count, .. } = done;
     if args.json {
         print_json(summary)?;
     } else {
@@ -213,8 +231,8 @@ fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<()
         };
         let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
         print(&format!(
-            "\n{done} {} done{retried}, {} kept from before.{there}  {}\n",
-            if *done == 1 { "run" } else { "runs" },
+            "\n{ran} {} done{retried}, {} kept from before.{there}  {}\n",
+            if *ran == 1 { "run" } else { "runs" },
             tally.kept,
             page.display()
         ))?;
@@ -223,16 +241,7 @@ fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<()
         let kept = tally.kept;
         say(&format!("weir: {kept} runs were kept from before and not captured; --rerun captures them too"));
     }
-    if !tally.failed.is_empty() {
-        for (id, reason) in tally.failed.iter().take(FAILURES_TOLD) {
-            say(&format!("weir: run {id} failed: {reason}"));
-        }
-        let more = tally.failed.len().saturating_sub(FAILURES_TOLD);
-        let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
-        let count = tally.failed.len();
-        let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
-        return Err(Failure::failed(message));
-    }
+    done.refuse_failed()?;
     let invalid = summary.runs.iter().filter(|run| !run.invalid.is_empty()).count();
     if args.strict && invalid > 0 {
         return Err(Failure::failed(format!("{invalid} of {} runs were invalid", summary.runs.len())));

@@ -178,7 +178,7 @@ impl Relay {
         self.incoming.held()
     }
 
-    /// Segments with data that were sent again, and those of them that had not been lost.
+    /// Segments with data that were retransmitted, and those of them that had not been lost.
     pub fn repeated(&self) -> [u64; 2] {
         [self.outgoing.repeated, self.outgoing.needless]
     }

@@ -6,7 +6,7 @@ use weir_base::{Bytes, FlowId, Rate, Time};
 use weir_fabric::{Decided, Net, Wire};
 use weir_overlay::admission::{By, Event};
 use weir_overlay::planner::{BinSeen, FlowSeen, NodeSeen};
-use weir_overlay::utility::Seen;
+use weir_overlay::utility::{Seen, bits};
 use weir_overlay::{Cat, FlowAt, Key};
 
 /// Whether a node at which these flows enter has something to plan.
@@ -76,8 +76,7 @@ impl<P: Wire> OverlayNode<P> {
         };
         let capacity = |port: usize| {
             let up = node.neighbour(port).and_then(|_| node.cat(port));
-            let rate = up.map_or(0, |cat| cat.capacity().bits_per_sec());
-            Rate::from_bits_per_sec((rate as f64 * part) as u64)
+            up.map_or_else(Rate::default, |cat| cat.capacity().scale(part))
         };
         (0..self.neighbours.len()).map(capacity).collect()
     }
@@ -113,7 +112,7 @@ impl<P: Wire> OverlayNode<P> {
                 report(flow, "admitted_bit_per_s", entry.rate() as f64);
             }
             if self.details {
-                report(flow, "price_bits", 8.0 * entry.price.get() as f64);
+                report(flow, "price_bits", bits(entry.price));
                 if let Some((step, inertia)) = admission.steps() {
                     report(flow, "admission_step", step.into());
                     report(flow, "admission_inertia", inertia);

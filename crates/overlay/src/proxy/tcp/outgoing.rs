@@ -47,7 +47,7 @@ pub(super) struct Outgoing {
     /// Bytes that the other side's host has acknowledged.
     pub(super) delivered: u64,
     sent: BTreeMap<u64, Sent>,
-    /// Positions in the order in which they were sent; those that were acknowledged or sent again since are stale.
+    /// Positions in the order in which they were sent; those that were acknowledged or retransmitted since are stale.
     order: VecDeque<(Time, u64)>,
     lost: BTreeSet<u64>,
     /// When the latest part that was acknowledged was sent.
@@ -58,7 +58,7 @@ pub(super) struct Outgoing {
     timeout_at: Time,
     size: u64,
     round: Round,
-    /// Parts that were sent again, and those of them that were not lost.
+    /// Parts that were retransmitted, and those of them that were not lost.
     pub(super) repeated: u64,
     pub(super) needless: u64,
     pub(super) timeouts: u64,
