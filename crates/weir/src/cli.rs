@@ -1,7 +1,10 @@
 //! The arguments of the command line. Every command's `--help` ends with an example.
 
+mod test;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+pub(crate) use test::TestArgs;
 
 /// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
 #[derive(Debug, Parser)]
@@ -31,7 +34,7 @@ pub(crate) enum Command {
     /// Draw a metric of a result as an SVG or PNG file
     Plot(PlotArgs),
     /// Answer a common question about a line: is it bloated, is it fair, does a call work on it?
-    Test(crate::ready::TestArgs),
+    Test(TestArgs),
     /// Run the labs of a study and judge its published claims by what is measured
     Reproduce(ReproduceArgs),
     /// Compute the most that a network can carry to all receivers of a session by a deadline, whatever forwards in it
