@@ -14,7 +14,7 @@ use crate::location::{self, DESCRIPTION, Found, RunLocation, remove_unfinished};
 use crate::lock::Lock;
 use crate::rerun::{self, Asked, Request, STAGING};
 use crate::run_file::{RunFile, cell_id};
-use crate::yardsticks::Yardsticks;
+use crate::yardsticks::{Answers, Yardsticks};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ pub struct ResultFolder {
     found: Found,
     /// Notes for the user about the folder.
     notes: Vec<String>,
+    answers: Answers,
     _lock: Lock,
 }
 
@@ -120,7 +121,7 @@ impl ResultFolder {
         }
         atomic_write(&path, "lab.toml", lab.as_bytes()).map_err(at(&path))?;
         let (home, build) = (home.to_owned(), build.to_owned());
-        Ok(ResultFolder { home, path, build, found, notes: vec![], _lock: lock })
+        Ok(ResultFolder { home, path, build, found, notes: vec![], answers: Answers::default(), _lock: lock })
     }
 
     /// Writes copies of the files that the lab names: each with its path relative to the folder, and its bytes.
@@ -177,7 +178,7 @@ impl ResultFolder {
     /// The description of a run that has just ended, for `run.json`.
     pub fn describe(&self, engine: &str, run: Arc<Run>, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());
-        let yardsticks = Yardsticks::of(&run);
+        let yardsticks = Yardsticks::of(&run, &self.answers);
         RunFile { id, engine: engine.into(), build, outcome, yardsticks, run }
     }
 

@@ -17,6 +17,7 @@ mod folder;
 mod jobs;
 mod location;
 mod lock;
+pub mod notes;
 pub mod optimum;
 mod overlay;
 pub mod premises;

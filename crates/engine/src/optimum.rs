@@ -5,7 +5,7 @@
 //! acknowledgements take. A packet takes its payload and all headers there, with the names of the nodes that it has visited on the shortest
 //! way. Rates are of payload, as goodput is. Other traffic on the same links is left out.
 
-use crate::overlay::{self, HEADERS, router_of};
+use crate::overlay::{self, HEADERS, UNLIMITED, router_of};
 use std::collections::VecDeque;
 use weir_base::{Rate, Span};
 use weir_fabric::Change;
@@ -24,8 +24,6 @@ use weir_station::Overlay;
 const ACKNOWLEDGEMENTS: f64 = 0.01;
 /// Payload of a packet of a workload that has no fixed length: the study's (profile of labs/overlay).
 const PAYLOAD: u64 = 1024;
-/// The rate that stands for no limit.
-const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
 
 /// The largest distance from the optimum, as a share of all priorities, of an answer that counts as exact.
 pub const EXACT: f64 = 1e-5;
@@ -86,6 +84,11 @@ impl Question {
             }
         }
         Ok(question)
+    }
+
+    /// Whether another question has the same answer.
+    pub(crate) fn is_same(&self, other: &Question) -> bool {
+        self.network == other.network && self.classes == other.classes && self.forwarding == other.forwarding
     }
 
     /// The optimum.
@@ -273,11 +276,7 @@ fn payload(group: &Group) -> u64 {
 
 /// The utility of a group's flows, whose rates are of payload.
 fn utility(group: &Group, carriage: &Carriage) -> Utility {
-    let payload = payload(group) as f64;
-    let offered = group.workload.wanted(Span::from_secs(1)).map(|bytes| {
-        let whole = payload + HEADERS.get() as f64;
-        Rate::from_bits_per_sec((8.0 * bytes.get() as f64 * payload / whole) as u64)
-    });
+    let offered = overlay::offered(group);
     let log = |own: log::Config| {
         let cap = offered.map_or(own.cap, |offered| offered.min(own.cap));
         Log { priority: own.priority, shape: own.shape, cap }

@@ -8,7 +8,7 @@ use weir_overlay::admission::Terms;
 use weir_overlay::context::CONTROL;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
 use weir_plan::address::{address_of, port_of};
-use weir_plan::{Carriage, Run};
+use weir_plan::{Carriage, Group, Run};
 use weir_station::{Config, Entering, Leaving, Neighbour, Overlay, Seat};
 
 /// The address of multicast group 0 (RFC 2365, the organisation-local scope); group n has the n-th after it.
@@ -17,8 +17,8 @@ const FIRST_GROUP: u32 = 0xefc0_0000;
 pub(crate) const HEADERS: Bytes = Bytes::new(28);
 /// Protocol number of UDP.
 const UDP: u8 = 17;
-/// What a flow without a rate of its own offers in a second: more than any link carries.
-const UNLIMITED: Bytes = Bytes::new(12_500_000_000);
+/// What a flow without a rate of its own offers: more than any link carries.
+pub(crate) const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
 
 /// The seats of a run's overlay nodes, by the router at which each stands.
 pub(crate) fn seats(run: &Run) -> BTreeMap<usize, Seat> {
@@ -163,21 +163,25 @@ fn answer(
 /// What a flow is and asks for.
 fn terms(run: &Run, flow: usize, carriage: &Carriage) -> Terms {
     let (planned, end) = (&run.flows[flow], Time::ZERO + run.duration);
-    let workload = &run.groups[planned.group].workload;
-    // A stream always has data.
-    let wanted = workload.wanted(Span::from_secs(1)).unwrap_or(UNLIMITED);
-    // The workload's rate counts whole IP packets; admission counts their payload.
-    let part = workload
-        .datagram()
-        .map_or(1.0, |(packet, _)| packet.saturating_sub(HEADERS).get() as f64 / packet.get().max(1) as f64);
     Terms {
         utility: carriage.admit.clone(),
-        offered: Rate::from_bits_per_sec((8.0 * wanted.get() as f64 * part) as u64),
+        offered: offered(&run.groups[planned.group]).unwrap_or(UNLIMITED),
         deadline: carriage.deadline,
         size: carriage.size,
         begins: Time::ZERO + planned.start,
         ends: planned.stop.map_or(end, |stop| end.min(Time::ZERO + stop)),
     }
+}
+
+/// The rate of payload that a flow of a group offers; `None` if it always has data. The rate of a workload of datagrams counts whole IP
+/// packets, that of a stream counts payload.
+pub(crate) fn offered(group: &Group) -> Option<Rate> {
+    let bytes = group.workload.wanted(Span::from_secs(1))?.get() as f64;
+    let payload = group
+        .workload
+        .datagram()
+        .map_or(1.0, |(packet, _)| packet.saturating_sub(HEADERS).get() as f64 / packet.get().max(1) as f64);
+    Some(Rate::from_bits_per_sec((8.0 * bytes * payload) as u64))
 }
 
 fn address(node: usize, ip: weir_plan::Ip) -> u32 {

@@ -5,6 +5,7 @@ use crate::capacity::by_deadline;
 use crate::optimum::{EXACT, Question};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_base::{Rate, Span};
 use weir_optimum::Allocation;
 use weir_plan::Run;
@@ -26,12 +27,12 @@ pub struct Yardsticks {
 }
 
 impl Yardsticks {
-    /// Computes them; empty for a run without an overlay.
-    pub fn of(run: &Run) -> Yardsticks {
+    /// Computes them; empty for a run without an overlay. `answers` holds those to earlier runs' questions.
+    pub(crate) fn of(run: &Run, answers: &Answers) -> Yardsticks {
         if run.groups.iter().all(|group| group.overlay.is_none()) {
             return Yardsticks::default();
         }
-        Yardsticks { deadline_capacity: by_deadline(run), optimum: optimum(run).unwrap_or_default() }
+        Yardsticks { deadline_capacity: by_deadline(run), optimum: optimum(run, answers).unwrap_or_default() }
     }
 
     /// Whether there is none.
@@ -50,8 +51,38 @@ impl Yardsticks {
     }
 }
 
+/// Optima that have been computed. Repeats of a cell and times between which nothing that counts has changed ask the same question.
+#[derive(Debug, Default)]
+pub(crate) struct Answers(Mutex<Vec<(Question, Answer)>>);
+
+/// An answer that a thread may still be computing, so that the others wait for it; `None` if there is none.
+type Answer = Arc<OnceLock<Option<Allocation>>>;
+
+impl Answers {
+    /// Most answers that are kept.
+    const MOST: usize = 64;
+
+    fn to(&self, question: &Question) -> Option<Allocation> {
+        let answer = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.iter().find(|(other, _)| other.is_same(question)) {
+                Some((_, answer)) => Arc::clone(answer),
+                None => {
+                    let answer = Answer::default();
+                    if known.len() == Answers::MOST {
+                        known.remove(0);
+                    }
+                    known.push((question.clone(), Arc::clone(&answer)));
+                    answer
+                }
+            }
+        };
+        answer.get_or_init(|| question.answer().ok().filter(|answer| answer.gap <= EXACT)).clone()
+    }
+}
+
 /// The optimum of each group from each time on at which something changes.
-fn optimum(run: &Run) -> Option<Vec<Vec<(Span, Rate)>>> {
+fn optimum(run: &Run, answers: &Answers) -> Option<Vec<Vec<(Span, Rate)>>> {
     let links = run.network.links.iter();
     let changes = links.clone().flat_map(|link| link.schedule.iter().map(|change| change.at));
     let outages = links.flat_map(|link| link.outages.iter().flat_map(|out| [out.at, out.at + out.length]));
@@ -66,7 +97,7 @@ fn optimum(run: &Run) -> Option<Vec<Vec<(Span, Rate)>>> {
     let mut steps = vec![Vec::new(); run.groups.len()];
     for at in times {
         let question = Question::new(run, at).ok()?;
-        let answer = question.answer().ok().filter(|answer| answer.gap <= EXACT)?;
+        let answer = answers.to(&question)?;
         for (group, rate) in goodputs(run, &question, &answer).into_iter().enumerate() {
             if run.groups[group].overlay.is_some() {
                 steps[group].push((at, rate));
@@ -83,4 +114,51 @@ fn goodputs(run: &Run, question: &Question, answer: &Allocation) -> Vec<Rate> {
         goodputs[group] += share.rate * f64::from(share.on) * class.receivers.len() as f64;
     }
     goodputs.into_iter().map(|rate| Rate::from_bits_per_sec(rate.round() as u64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use weir_plan::Lab;
+
+    /// Two nodes with a link of 10 Mbit/s whose rate halves after 2 s and comes back after 4 s; one flow, two repeats.
+    const LAB: &str = r#"
+format = 1
+title = "Two nodes"
+[run]
+duration = "6 s"
+repeats = 2
+[graph]
+routers = ["n1", "n2"]
+[graph.links.there]
+from = "n1"
+to = "n2"
+rate = "10 Mbit/s"
+delay = "10 ms"
+schedule = [{ at = "2 s", rate = "5 Mbit/s" }, { at = "4 s", rate = "10 Mbit/s" }]
+[overlay]
+nodes = ["n1", "n2"]
+[traffic.one]
+from = "n1"
+to = "n2"
+workload = { kind = "udp", rate = "20 Mbit/s", packet = "1052 B" }
+overlay = { priority = 1, cap = "20 Mbit/s" }
+"#;
+
+    #[test]
+    fn repeats_and_times_that_ask_the_same_share_an_answer() {
+        let lab = Lab::from_str(LAB, "lab.toml", Path::new("."), &[]).unwrap();
+        let answers = Answers::default();
+        let all: Vec<Yardsticks> = lab.runs().iter().map(|run| Yardsticks::of(run, &answers)).collect();
+        // Each repeat has a start of its own, before which nothing is to be carried.
+        let rates = |of: &Yardsticks| of.optimum[0].iter().map(|(_, rate)| *rate).collect::<Vec<Rate>>();
+        let own = rates(&all[0]);
+        assert_eq!(own, rates(&all[1]));
+        assert_eq!((own.len(), own[0], own[1]), (4, Rate::default(), own[3]));
+        let ratio = own[2].mbit_per_sec() / own[1].mbit_per_sec();
+        assert!((ratio - 0.5).abs() < 1e-6, "half of the rate carries {ratio} of the goodput");
+        // Three different questions of the eight that were asked.
+        assert_eq!(answers.0.lock().unwrap().len(), 3);
+    }
 }

@@ -14,6 +14,7 @@
 
 mod candidate;
 mod index;
+mod sides;
 mod total;
 mod urgent;
 
@@ -23,11 +24,12 @@ use crate::advertised::{Advertised, BinDepths};
 use crate::gradient::{Gradients, Side, is_closer};
 use crate::linkstate::Routes;
 use crate::multicast::{self, Forwarding, Offer};
-use crate::nodes::{NODES, NodeId, Nodes, PerNode};
+use crate::nodes::{NodeId, Nodes, PerNode};
 use crate::packet::{Body, Key, Packet};
 use crate::queue::{BinAt, Class, Destination, Queues, Slot};
 use candidate::Candidate;
-use index::{Index, Slope};
+use index::Index;
+use sides::{Here, Slope, There};
 use std::cmp::Reverse;
 use urgent::{critical, most_urgent};
 use weir_base::Time;
@@ -135,8 +137,10 @@ pub struct Forwarder {
     turns: Vec<(usize, BinAt)>,
     /// A bit for each link whose zombies wait until it has time.
     waits: u128,
+    /// Both sides of the bin in question, where they are not kept.
+    sides: (Vec<Here>, Vec<There>),
     /// Differences toward the neighbour in question, by destination.
-    differences: Vec<Option<i64>>,
+    differences: PerNode<i64>,
     /// Depths by destination over all groups, for the approximation.
     sums: PerNode<u64>,
 }
@@ -150,7 +154,8 @@ impl Forwarder {
             candidates: Vec::new(),
             turns: Vec::new(),
             waits: 0,
-            differences: vec![None; NODES],
+            sides: Default::default(),
+            differences: PerNode::default(),
             sums: PerNode::default(),
         }
     }
@@ -164,9 +169,7 @@ impl Forwarder {
     ) -> Option<Decision> {
         self.waits = 0;
         if self.is_indexed() {
-            let mut index = std::mem::take(&mut self.index);
-            index.refresh(view, |port, at| self.slope(view, port, at, Pass::All, &depth));
-            self.index = index;
+            self.index.refresh(view, &self.config, &depth);
         } else {
             self.add_up(view, &depth);
         }
@@ -203,13 +206,13 @@ impl Forwarder {
         depth: impl Fn(&Destination<S>, bool) -> u64,
     ) -> i64 {
         let mut largest = 0;
+        let pass = if sensitive { Pass::Sensitive } else { Pass::All };
         for port in view.ports {
             for at in bins {
-                self.slopes(view, port, *at, sensitive, &depth);
-                let bin = view.queues.bin(*at);
-                let nodes =
-                    bin.destinations.nodes().iter().filter(|node| only.is_none_or(|only| only == *node));
-                largest = largest.max(nodes.filter_map(|node| self.differences[node.index()]).sum());
+                self.compare(view, port, *at, pass, &depth);
+                let differences = sides::downhill(&self.sides.0, &self.sides.1);
+                let asked = differences.filter(|(node, ..)| only.is_none_or(|only| only == *node));
+                largest = largest.max(asked.map(|(.., difference)| difference).sum());
             }
         }
         largest
@@ -291,72 +294,18 @@ impl Forwarder {
         Decision { port: view.ports[candidate.port].number, bin: candidate.bin, nodes, action, reason }
     }
 
-    /// Computes the differences that go downhill toward a neighbour, for the destinations of a bin.
-    fn slopes<B: Body, S: Default>(
+    /// Computes both sides of a bin.
+    fn compare<B: Body, S: Default>(
         &mut self,
-        view: &View<'_, B, S>,
-        port: &Port,
-        at: BinAt,
-        sensitive: bool,
-        depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) {
-        let bin = view.queues.bin(at);
-        let theirs = view.advertised[port.number].bin(bin.key);
-        for (node, destination) in bin.destinations.iter() {
-            let own = depth(destination, sensitive);
-            self.differences[node.index()] = self.downhill(view, port, node, (own, &theirs), sensitive);
-        }
-    }
-
-    /// The difference for a destination toward a neighbour, if it goes downhill from this depth to one of theirs.
-    #[inline]
-    fn downhill<B: Body, S: Default>(
-        &self,
-        view: &View<'_, B, S>,
-        port: &Port,
-        node: NodeId,
-        (own, theirs): (u64, &BinDepths<'_>),
-        sensitive: bool,
-    ) -> Option<i64> {
-        if own == 0 {
-            return None;
-        }
-        let (own, there) = sides(view.routes, port, node, own, theirs.of(node, sensitive));
-        self.config.gradients.downhill(own, there, sensitive)
-    }
-
-    /// What a bin could do toward a neighbour.
-    fn slope<B: Body, S: Default>(
-        &self,
         view: &View<'_, B, S>,
         port: &Port,
         at: BinAt,
         pass: Pass,
         depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) -> Slope {
-        let bin = view.queues.bin(at);
-        let theirs = view.advertised[port.number].bin(bin.key);
-        let mut slope = Slope::default();
-        for (node, destination) in bin.destinations.iter() {
-            let has_packets = pass.packets(destination) > 0;
-            if !has_packets && pass.zombies(destination) == 0 {
-                continue;
-            }
-            let own = depth(destination, pass.is_sensitive());
-            let downhill = self.downhill(view, port, node, (own, &theirs), pass.is_sensitive());
-            let Some(difference) = downhill else { continue };
-            let side = if has_packets { &mut slope.packets } else { &mut slope.zombies };
-            *side = (side.0.with(node), side.1 + difference);
-        }
-        let has_packets = !slope.packets.0.is_empty();
-        // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
-        if matches!(bin.key, Key::Node(_)) && slope.packets.0.has(port.node) {
-            slope.packets.1 += 1;
-        }
-        if has_packets && !self.config.zombies_first {
-            slope.zombies = (Nodes::EMPTY, 0);
-        }
-        slope
+    ) {
+        let (bin, gradients) = (view.queues.bin(at), &self.config.gradients);
+        sides::here(view, gradients, bin, pass, depth, &mut self.sides.0);
+        sides::there(view, gradients, port, bin, pass, &mut self.sides.1);
     }
 
     /// Adds what a bin could do toward a neighbour to the candidates.
@@ -375,7 +324,10 @@ impl Forwarder {
         if matches!(bin.key, Key::Group(_)) && !self.is_indexed() {
             return self.consider_total(view, index, at, pass, depth);
         }
-        let Slope { packets, zombies } = self.slope(view, port, at, pass, depth);
+        self.compare(view, port, at, pass, depth);
+        let arrives_at = matches!(bin.key, Key::Node(_)).then_some(port.node);
+        let (here, there) = &self.sides;
+        let Slope { packets, zombies } = Slope::of(here, there, arrives_at, self.config.zombies_first);
         for (kind, (nodes, weight)) in [(Kind::Packets, packets), (Kind::Zombies, zombies)] {
             if !nodes.is_empty() {
                 self.candidates.push(Candidate { nodes, weight, ..Candidate::new(kind, index, at, pass) });
@@ -407,7 +359,6 @@ impl Forwarder {
             (_, Forwarding::Coded) => Some(self.decision(view, candidate, candidate.nodes, Action::Coded)),
             (_, Forwarding::Total) => self.choose_by_sums(view, candidate, first),
             _ => {
-                self.slopes(view, port, candidate.bin, false, depth);
                 let (place, offer) = self.best_offer(view, candidate)?;
                 let nodes = offer.nodes.or(self.opportunity(view, candidate, place, offer.nodes, depth));
                 Some(self.decision(view, candidate, nodes, Action::Packet { class: Class::Normal, place }))
@@ -443,15 +394,30 @@ impl Forwarder {
     /// The packet of a group that is worth the most, among the oldest for each set of receivers. Of equal ones one that need not part goes
     /// first, since a packet that leaves over two links takes room twice; then the oldest.
     fn best_offer<B: Body, S: Default>(
-        &self,
+        &mut self,
         view: &View<'_, B, S>,
         candidate: Candidate,
     ) -> Option<(Slot, Offer)> {
-        let difference = |node: NodeId| self.differences[node.index()].unwrap_or(0);
-        let offers = view.queues.bin(candidate.bin).sets().filter_map(|(receivers, place)| {
-            Some((place, multicast::offer(receivers, candidate.nodes, difference)?))
-        });
-        offers.max_by_key(|(place, offer)| (offer.score, offer.is_whole, Reverse(view.queues.age(*place))))
+        let Candidate { nodes: wanted, weight: score, .. } = candidate;
+        let sets = || view.queues.bin(candidate.bin).sets();
+        let rank =
+            |(place, offer): &(Slot, Offer)| (offer.score, offer.is_whole, Reverse(view.queues.age(*place)));
+        // Each difference is above 0, so nothing is worth as much as a packet for all that is wanted.
+        let full =
+            sets().filter(|(receivers, _)| wanted.minus(*receivers).is_empty()).map(|(receivers, place)| {
+                (place, Offer { nodes: wanted, score, is_whole: wanted == receivers, is_downhill: true })
+            });
+        if let Some(best) = full.max_by_key(rank) {
+            return Some(best);
+        }
+        self.differences.clear();
+        for (node, difference) in self.index.downhill(view.ports[candidate.port].number, candidate.bin) {
+            self.differences.set(node, difference);
+        }
+        let difference = |node: NodeId| self.differences.get(node).copied().unwrap_or(0);
+        let offers = sets()
+            .filter_map(|(receivers, place)| Some((place, multicast::offer(receivers, wanted, difference)?)));
+        offers.max_by_key(rank)
     }
 
     /// The packet's other receivers that may go along, so that it need not part: not far uphill, and best served by this neighbour.
@@ -464,24 +430,35 @@ impl Forwarder {
         depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) -> Nodes {
         let Some(entry) = view.queues.entry(place) else { return Nodes::EMPTY };
+        let others = entry.packet.receivers.minus(sent);
+        if others.is_empty() {
+            return Nodes::EMPTY;
+        }
         let bin = view.queues.bin(candidate.bin);
-        let toward = |port: &Port, node: NodeId| {
+        let told = |port: &Port| view.advertised[port.number].bin(bin.key);
+        let toward = |port: &Port, told: &BinDepths<'_>, node: NodeId| {
             let own = depth(bin.destinations.get(node)?, false);
-            let theirs = view.advertised[port.number].bin(bin.key).of(node, false);
-            let (own, there) = sides(view.routes, port, node, own, theirs);
+            let (own, there) = sides_of(view.routes, port, node, own, told.of(node, false));
             self.config.gradients.difference(own, there)
         };
-        let goes_along = |node: &NodeId| {
-            let Some(here) = toward(&view.ports[candidate.port], *node) else { return false };
-            here >= -(self.config.multicast.opportunism.get() as i64)
-                && !view.ports.iter().any(|port| toward(port, *node).is_some_and(|other| other > here))
-        };
-        entry.packet.receivers.minus(sent).iter().filter(goes_along).collect()
+        let port = &view.ports[candidate.port];
+        let (here, least) = (told(port), -(self.config.multicast.opportunism.get() as i64));
+        let mut along: Nodes =
+            others.iter().filter(|node| toward(port, &here, *node) >= Some(least)).collect();
+        for other in view.ports.iter().filter(|other| other.number != port.number) {
+            if along.is_empty() {
+                break;
+            }
+            let there = told(other);
+            let is_better = |node: &NodeId| toward(other, &there, *node) > toward(port, &here, *node);
+            along = along.minus(along.iter().filter(is_better).collect());
+        }
+        along
     }
 }
 
 /// Both sides of a gradient.
-fn sides(routes: &Routes, port: &Port, node: NodeId, own: u64, theirs: u64) -> (Side, Side) {
+fn sides_of(routes: &Routes, port: &Port, node: NodeId, own: u64, theirs: u64) -> (Side, Side) {
     // At the destination itself nothing waits.
     let there = if port.node == node { 0 } else { theirs };
     let own = Side { depth: own, hops: routes.hops(node) };

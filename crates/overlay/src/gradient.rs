@@ -30,22 +30,25 @@ pub struct Side {
 }
 
 impl Gradients {
+    /// A side's depth in bytes, raised by its hops; `None` without a way.
+    #[inline]
+    pub fn height(&self, side: Side) -> Option<i64> {
+        side.hops.map(|hops| (side.depth + self.hop_bias.get() * u64::from(hops)) as i64)
+    }
+
     /// The difference in bytes toward a neighbour; `None` if that is a dead end. Without a way from this node its own side counts
     /// nothing.
     #[inline]
     pub fn difference(&self, own: Side, neighbour: Side) -> Option<i64> {
-        let height = |side: Side| side.hops.map(|hops| side.depth + self.hop_bias.get() * u64::from(hops));
-        let there = height(neighbour)?;
-        Some(height(own).unwrap_or(0) as i64 - there as i64)
+        Some(self.height(own).unwrap_or(0) - self.height(neighbour)?)
     }
 
-    /// The difference, if it is large enough to move a packet. Toward the destination itself any difference is, except that of
+    /// What a difference must exceed to move a packet, in bytes. Toward the destination itself any difference does, except that of
     /// sensitive traffic.
     #[inline]
-    pub fn downhill(&self, own: Side, neighbour: Side, sensitive: bool) -> Option<i64> {
+    pub fn least(&self, neighbour: Side, sensitive: bool) -> i64 {
         let arrives = neighbour.hops == Some(0);
-        let least = if arrives && !sensitive { 0 } else { self.hysteresis.get() };
-        self.difference(own, neighbour).filter(|difference| *difference > least as i64)
+        if arrives && !sensitive { 0 } else { self.hysteresis.get() as i64 }
     }
 }
 
@@ -77,16 +80,19 @@ mod tests {
 
     #[test]
     fn a_difference_within_the_hysteresis_moves_a_packet_only_to_its_destination() {
-        assert_eq!(G.downhill(side(150, 2), side(1100, 1), false), None);
-        assert_eq!(G.downhill(side(151, 2), side(1100, 1), false), Some(151));
-        assert_eq!(G.downhill(side(40, 0), side(0, 0), false), Some(40));
-        assert_eq!(G.downhill(side(40, 0), side(0, 0), true), None);
+        let moves = |own, neighbour, sensitive| {
+            G.difference(own, neighbour).filter(|difference| *difference > G.least(neighbour, sensitive))
+        };
+        assert_eq!(moves(side(150, 2), side(1100, 1), false), None);
+        assert_eq!(moves(side(151, 2), side(1100, 1), false), Some(151));
+        assert_eq!(moves(side(40, 0), side(0, 0), false), Some(40));
+        assert_eq!(moves(side(40, 0), side(0, 0), true), None);
     }
 
     #[test]
     fn toward_a_dead_end_there_is_no_gradient() {
         assert_eq!(G.difference(side(1 << 40, 1), Side { depth: 0, hops: None }), None);
-        // Without a way from here nothing goes uphill to a neighbour.
-        assert_eq!(G.downhill(Side { depth: 9000, hops: None }, side(0, 1), false), None);
+        // Without a way from here a neighbour with one is uphill.
+        assert_eq!(G.difference(Side { depth: 9000, hops: None }, side(0, 1)), Some(-1100));
     }
 }

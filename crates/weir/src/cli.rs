@@ -49,6 +49,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Export a result as tidy tables (CSV, JSON, Parquet), and its records as CSV and JSON
     Export(ExportArgs),
+    /// Keep a dated note on a result
+    Note(crate::note::NoteArgs),
     /// Print the JSON schema of lab files
     #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
     Schema,

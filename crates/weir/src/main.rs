@@ -13,6 +13,7 @@ mod identity;
 mod kernel;
 mod keygen;
 mod list;
+mod note;
 mod optimum;
 mod plot;
 mod progress;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Describe(args) => list::describe(&args),
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
+        Command::Note(args) => note::note(&args),
         Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action).map_err(Failure::from),

@@ -4,18 +4,21 @@
 mod peaks;
 
 use super::candidate::{Candidate, Kind, Pass};
-use super::{Port, View};
-use crate::nodes::Nodes;
-use crate::queue::BinAt;
+use super::sides::{self, Here, Slope, There};
+use super::{Config, Port, View};
+use crate::nodes::{NodeId, Nodes};
+use crate::packet::{Body, Key};
+use crate::queue::{BinAt, Destination};
 use peaks::Peaks;
 use std::cmp::Reverse;
 
-/// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
-/// zombies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Slope {
-    pub(super) packets: (Nodes, i64),
-    pub(super) zombies: (Nodes, i64),
+/// A neighbour's side of a bin.
+#[derive(Debug, Default)]
+struct Told {
+    /// The destinations that the bin had when it was computed.
+    nodes: Nodes,
+    is_current: bool,
+    sides: Vec<There>,
 }
 
 /// Toward one neighbour, by bin. A weight of 0 means that nothing goes; weights stand apart from the sets, so that a search is short.
@@ -26,6 +29,7 @@ struct Toward {
     packets: Peaks,
     zombies: Peaks,
     sets: Vec<(Nodes, Nodes)>,
+    told: Vec<Told>,
     /// Bins that have changed while the link had no room, when nothing asks for their gradients.
     stale: Vec<BinAt>,
     is_stale: Vec<bool>,
@@ -39,6 +43,30 @@ impl Toward {
         if !std::mem::replace(&mut self.is_stale[at.index()], true) {
             self.stale.push(at);
         }
+    }
+
+    /// Computes the gradient of a bin from this node's side of it.
+    fn compute<B: Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        port: &Port,
+        at: BinAt,
+        here: &[Here],
+    ) {
+        let (bin, index) = (view.queues.bin(at), at.index());
+        if self.told.len() <= index {
+            self.told.resize_with(index + 1, Told::default);
+        }
+        let told = &mut self.told[index];
+        let nodes = bin.destinations.nodes();
+        if !told.is_current || told.nodes != nodes {
+            sides::there(view, &config.gradients, port, bin, Pass::All, &mut told.sides);
+            (told.nodes, told.is_current) = (nodes, true);
+        }
+        let arrives_at = matches!(bin.key, Key::Node(_)).then_some(port.node);
+        let slope = Slope::of(here, &told.sides, arrives_at, config.zombies_first);
+        self.set(index, slope);
     }
 
     fn set(&mut self, bin: usize, slope: Slope) {
@@ -62,20 +90,29 @@ impl Toward {
 
 /// All gradients of a node.
 #[derive(Debug, Default)]
-pub(super) struct Index(Vec<Toward>);
+pub(super) struct Index {
+    /// This node's side of each bin.
+    here: Vec<Vec<Here>>,
+    /// The version of the ways from which it was computed.
+    ways: u64,
+    towards: Vec<Toward>,
+}
 
 impl Index {
     /// Computes anew what has changed toward neighbours whose links have room. A neighbour that is not there now is forgotten.
-    pub(super) fn refresh<B: crate::packet::Body, S: Default>(
+    pub(super) fn refresh<B: Body, S: Default>(
         &mut self,
         view: &View<'_, B, S>,
-        mut slope: impl FnMut(&Port, BinAt) -> Slope,
+        config: &Config,
+        depth: &impl Fn(&Destination<S>, bool) -> u64,
     ) {
-        if self.0.len() < view.advertised.len() {
-            self.0.resize_with(view.advertised.len(), Toward::default);
+        if self.towards.len() < view.advertised.len() {
+            self.towards.resize_with(view.advertised.len(), Toward::default);
         }
+        self.refresh_here(view, config, depth);
+        let Index { here, towards, .. } = self;
         let mut next = 0;
-        for (number, toward) in self.0.iter_mut().enumerate() {
+        for (number, toward) in towards.iter_mut().enumerate() {
             // The view has its ports by their numbers.
             let Some(port) = view.ports.get(next).filter(|port| port.number == number) else {
                 toward.from = None;
@@ -89,22 +126,54 @@ impl Index {
             let advertised = &view.advertised[number];
             let (version, ways) = (advertised.version(), view.routes.version());
             let before = toward.from.replace((version, ways)).filter(|(_, before)| *before == ways);
-            let told = before.and_then(|(before, _)| advertised.changed_since(before));
-            if before.is_none_or(|(before, _)| before != version) && told.is_none() {
+            let range = before.and_then(|(before, _)| advertised.changed_since(before));
+            if before.is_none_or(|(before, _)| before != version) && range.is_none() {
                 toward.packets.clear();
                 toward.zombies.clear();
-                view.queues.active().iter().for_each(|at| toward.set(at.index(), slope(port, *at)));
-            } else if let Some(range) = told {
+                toward.told.iter_mut().for_each(|told| told.is_current = false);
+                for &at in view.queues.active() {
+                    toward.compute(view, config, port, at, &here[at.index()]);
+                }
+            } else if let Some(range) = range {
                 // Depths that the neighbour has told are of bins in a range of names.
-                let active = view.queues.active().iter();
-                let told = active.filter(|at| range.has(view.queues.bin(**at).key));
-                told.for_each(|at| toward.set(at.index(), slope(port, *at)));
+                let is_told = |at: BinAt| range.has(view.queues.bin(at).key);
+                for (index, told) in toward.told.iter_mut().enumerate() {
+                    told.is_current &= !is_told(BinAt::of(index));
+                }
+                for &at in view.queues.active().iter().filter(|at| is_told(**at)) {
+                    toward.compute(view, config, port, at, &here[at.index()]);
+                }
             }
             while let Some(at) = toward.stale.pop() {
                 toward.is_stale[at.index()] = false;
-                toward.set(at.index(), slope(port, at));
+                toward.compute(view, config, port, at, &here[at.index()]);
             }
         }
+    }
+
+    /// Computes this node's side of what has changed.
+    fn refresh_here<B: Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        depth: &impl Fn(&Destination<S>, bool) -> u64,
+    ) {
+        let ways = view.routes.version();
+        let is_all = std::mem::replace(&mut self.ways, ways) != ways;
+        let others = if is_all { view.queues.active() } else { &[] };
+        for at in view.queues.changed().iter().chain(others) {
+            if self.here.len() <= at.index() {
+                self.here.resize_with(at.index() + 1, Vec::new);
+            }
+            let (bin, into) = (view.queues.bin(*at), &mut self.here[at.index()]);
+            sides::here(view, &config.gradients, bin, Pass::All, depth, into);
+        }
+    }
+
+    /// The differences of a bin that go downhill toward a neighbour.
+    pub(super) fn downhill(&self, number: usize, at: BinAt) -> impl Iterator<Item = (NodeId, i64)> {
+        let there = &self.towards[number].told[at.index()].sides;
+        sides::downhill(&self.here[at.index()], there).map(|(node, _, difference)| (node, difference))
     }
 
     /// The candidate that comes first. Links that have no time for zombies, though some would go, are added to `waits`.
@@ -119,7 +188,7 @@ impl Index {
             }
         };
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
-            let toward = &self.0[port.number];
+            let toward = &self.towards[port.number];
             let (packets, zombies) = (toward.packets.largest(), toward.zombies.largest());
             let is_outweighed = packets.zip(zombies).is_some_and(|(packets, zombies)| packets.1 < zombies.1);
             // The turn is that of the largest gradient. Packets of its own bin go in it, those of other bins wait.
@@ -135,14 +204,14 @@ impl Index {
             }
         }
         let (_, Reverse(kind), Reverse(bin), place) = best?;
-        let candidate = self.0[view.ports[place].number].candidate(kind, place, bin.index());
+        let candidate = self.towards[view.ports[place].number].candidate(kind, place, bin.index());
         Some(Candidate { outweighs: kind == Kind::Zombies, ..candidate })
     }
 
     /// Adds all candidates.
     pub(super) fn all<B, S>(&self, view: &View<'_, B, S>, into: &mut Vec<Candidate>) {
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
-            let toward = &self.0[port.number];
+            let toward = &self.towards[port.number];
             for (kind, weights) in [(Kind::Packets, &toward.packets), (Kind::Zombies, &toward.zombies)] {
                 into.extend(weights.above().map(|bin| toward.candidate(kind, place, bin)));
             }

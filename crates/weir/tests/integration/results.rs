@@ -251,3 +251,39 @@ fn a_rerun_of_several_labs_resumes_with_the_incomplete_ones() {
     assert!(written()[0] != third[0]);
     assert!(!place.path("results/reproduce/.weir-rerun.json").exists());
 }
+
+#[test]
+fn notes_stay_when_a_lab_is_run_again_and_its_report_is_rebuilt() {
+    let place = with_results();
+    let added = place.done(&["note", "out", "first\nof two lines"]);
+    assert!(added.starts_with("added 1  20") && added.ends_with("Z  first\n    of two lines\n"), "{added}");
+    place.done(&["note", "out", "second"]);
+    let before = place.done(&["note", "out", "--list"]);
+    place.done(&["run", "lab.toml", "--out", "out", "--rerun"]);
+    place.done(&["report", "out"]);
+    assert_eq!(place.done(&["note", "out", "--list"]), before);
+    place.done(&["note", "out", "--remove", "1"]);
+    let left: serde_json::Value =
+        serde_json::from_str(&place.done(&["note", "out", "--list", "--json"])).unwrap();
+    assert_eq!((left[0]["number"].as_u64(), left[0]["text"].as_str()), (Some(2), Some("second")));
+    assert_eq!(left.as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_note_that_cannot_be_kept_is_refused_with_what_to_do() {
+    let place = with_results();
+    fs::create_dir(place.path("empty")).unwrap();
+    let faults: [(&[&str], &str, &str); 5] = [
+        (&["note", "out", ""], "the note is empty", "in quotes"),
+        (&["note", "out", "bell\u{7}"], "a control character, U+0007, as its character 5", "plain text"),
+        (&["note", "out", "--remove", "3"], "there is no note 3", "--list shows"),
+        (&["note", "empty", "x"], "empty holds no results of weir", "weir run"),
+        (&["note", "out"], "required", "weir note"),
+    ];
+    for (arguments, what, help) in faults {
+        let output = place.weir(arguments);
+        let told = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{told}");
+        assert!(told.contains(what) && told.contains(help), "{told}");
+    }
+}

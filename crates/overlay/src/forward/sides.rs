@@ -1,0 +1,114 @@
+//! Both sides of the gradients of a bin: what waits here for each of its destinations, and what a neighbour has told. Each is computed when it
+//! changes, so that a packet that leaves costs one pass here and a comparison for each neighbour.
+
+use super::candidate::{Kind, Pass};
+use super::{Port, View};
+use crate::gradient::{Gradients, Side};
+use crate::nodes::{NodeId, Nodes};
+use crate::queue::{Bin, Destination};
+
+/// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
+/// zombies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Slope {
+    pub(super) packets: (Nodes, i64),
+    pub(super) zombies: (Nodes, i64),
+}
+
+/// A destination of a bin as this node stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Here {
+    /// Its depth here, raised by its hops, in bytes; the least number if nothing waits.
+    height: i64,
+    node: NodeId,
+    /// What there is to go in the pass.
+    has: Option<Kind>,
+}
+
+/// The same destination as a neighbour stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct There {
+    /// Its depth there, raised by its hops, in bytes.
+    height: i64,
+    /// What the height here must exceed, so that anything goes; the largest number at a dead end.
+    floor: i64,
+}
+
+/// Computes this node's side of a bin, a value for each of its destinations.
+pub(super) fn here<B, S: Default>(
+    view: &View<'_, B, S>,
+    gradients: &Gradients,
+    bin: &Bin<S>,
+    pass: Pass,
+    depth: &impl Fn(&Destination<S>, bool) -> u64,
+    into: &mut Vec<Here>,
+) {
+    into.clear();
+    into.extend(bin.destinations.iter().map(|(node, destination)| {
+        let depth = depth(destination, pass.is_sensitive());
+        let has = match (pass.packets(destination), pass.zombies(destination)) {
+            (0, 0) => None,
+            (0, _) => Some(Kind::Zombies),
+            _ => Some(Kind::Packets),
+        };
+        // Without a way from here nothing goes but downhill from 0.
+        let height = gradients.height(Side { depth, hops: view.routes.hops(node) }).unwrap_or(0);
+        Here { height: if depth == 0 { i64::MIN } else { height }, node, has }
+    }));
+}
+
+/// Computes a neighbour's side of a bin, a value for each of its destinations.
+pub(super) fn there<B, S>(
+    view: &View<'_, B, S>,
+    gradients: &Gradients,
+    port: &Port,
+    bin: &Bin<S>,
+    pass: Pass,
+    into: &mut Vec<There>,
+) {
+    let told = view.advertised[port.number].bin(bin.key);
+    into.clear();
+    into.extend(bin.destinations.nodes().iter().map(|node| {
+        // At the destination itself nothing waits.
+        let depth = if port.node == node { 0 } else { told.of(node, pass.is_sensitive()) };
+        let side = Side { depth, hops: view.routes.hops_via(port.number, node) };
+        match gradients.height(side) {
+            Some(height) => There { height, floor: height + gradients.least(side, pass.is_sensitive()) },
+            None => There { height: 0, floor: i64::MAX },
+        }
+    }));
+}
+
+/// The differences that go downhill, with what there is to go.
+pub(super) fn downhill(here: &[Here], there: &[There]) -> impl Iterator<Item = (NodeId, Option<Kind>, i64)> {
+    let both = here.iter().zip(there).filter(|(here, there)| here.height > there.floor);
+    both.map(|(here, there)| (here.node, here.has, here.height - there.height))
+}
+
+impl Slope {
+    /// What the destinations of a bin do toward a neighbour that is this node.
+    pub(super) fn of(
+        here: &[Here],
+        there: &[There],
+        arrives_at: Option<NodeId>,
+        zombies_first: bool,
+    ) -> Slope {
+        let mut slope = Slope::default();
+        for (node, has, difference) in downhill(here, there) {
+            let side = match has {
+                Some(Kind::Packets) => &mut slope.packets,
+                Some(Kind::Zombies) => &mut slope.zombies,
+                None => continue,
+            };
+            *side = (side.0.with(node), side.1 + difference);
+        }
+        // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
+        if arrives_at.is_some_and(|node| slope.packets.0.has(node)) {
+            slope.packets.1 += 1;
+        }
+        if !slope.packets.0.is_empty() && !zombies_first {
+            slope.zombies = (Nodes::EMPTY, 0);
+        }
+        slope
+    }
+}
