@@ -16,6 +16,8 @@ pub(crate) const EVER_RETRANS: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 /// The segment is in the list in order of transmission.
 const LISTED: u8 = 32;
+/// The segment shares the buffer of the one before it.
+const MERGED: u8 = 64;
 
 const NONE: u32 = u32::MAX;
 /// Number of slots at the start of a connection.
@@ -75,6 +77,8 @@ pub(crate) struct Scoreboard {
     pub(crate) sacked: u32,
     pub(crate) lost: u32,
     pub(crate) retrans: u32,
+    /// Segments that share the buffer of the one before them.
+    pub(crate) merged: u32,
     /// End of the highest SACKed segment; meaningful while `sacked` is not 0.
     pub(crate) highest_sacked_end: u64,
     /// Number of segments ever marked lost.
@@ -98,6 +102,7 @@ impl Scoreboard {
             sacked: 0,
             lost: 0,
             retrans: 0,
+            merged: 0,
             highest_sacked_end: 0,
             total_lost: 0,
             mss: u64::from(mss),
@@ -237,10 +242,20 @@ impl Scoreboard {
             return;
         }
         self.sacked -= u32::from(marks & SACKED != 0);
+        self.split_first();
         self.retrans -= u32::from(marks & RETRANS != 0);
         if marks & LOST != 0 {
             self.lost -= 1;
             self.set_waiting(slot, false);
+        }
+    }
+
+    /// The first segment keeps the buffer that it has shared with those before it (`tcp_trim_head`).
+    fn split_first(&mut self) {
+        if self.merged > 0 && self.first != self.next {
+            let slot = self.slot(self.first);
+            self.merged -= u32::from(self.slots[slot].has(MERGED));
+            self.slots[slot].marks &= !MERGED;
         }
     }
 
@@ -283,6 +298,30 @@ impl Scoreboard {
         }
         self.highest_sacked_end = if self.sacked == 0 { end } else { self.highest_sacked_end.max(end) };
         self.sacked += 1;
+        if marks & (LOST | RETRANS) != RETRANS {
+            self.merge(number);
+        }
+    }
+
+    /// A segment that has just been SACKed joins the buffer of a SACKed one of the same length before it, and the one behind it then
+    /// does so too (`tcp_shift_skb_data`). One behind it alone does not, since Linux looks at that after a merger only.
+    fn merge(&mut self, number: u64) {
+        let len = self.get(number).len;
+        let is_alike = |sent: &Sent| sent.has(SACKED) && sent.len == len;
+        if number == self.first || !is_alike(self.get(number - 1)) {
+            return;
+        }
+        self.join(number);
+        if number + 1 != self.next && is_alike(self.get(number + 1)) {
+            self.join(number + 1);
+        }
+    }
+
+    fn join(&mut self, number: u64) {
+        let sent = self.get_mut(number);
+        let joins = !sent.has(MERGED);
+        sent.marks |= MERGED;
+        self.merged += u32::from(joins);
     }
 
     /// Clears the retransmission mark: a DSACK reported the arrival of the retransmission.
@@ -356,12 +395,12 @@ impl Scoreboard {
         for number in self.first..self.next {
             let slot = self.slot(number);
             if self.slots[slot].has(SACKED) {
-                self.slots[slot].marks &= !SACKED;
+                self.slots[slot].marks &= !(SACKED | MERGED);
                 self.unlist(slot);
                 self.append(slot as u32);
             }
         }
-        self.sacked = 0;
+        (self.sacked, self.merged) = (0, 0);
     }
 
     fn set_waiting(&mut self, slot: usize, waiting: bool) {
@@ -475,5 +514,24 @@ mod tests {
         assert_eq!(in_order_of_transmission(&board), (6..26).collect::<Vec<_>>());
         (0..21).for_each(|_| board.pop());
         assert_eq!((board.out(), board.oldest_sent()), (0, None));
+    }
+
+    #[test]
+    fn a_segment_joins_the_buffer_of_a_sacked_one_before_it_and_then_the_one_behind_it() {
+        let mut board = Scoreboard::new(MSS);
+        send(&mut board, 10);
+        let mut merged = |numbers: &[u64]| {
+            numbers.iter().for_each(|number| board.mark_sacked(*number));
+            board.merged
+        };
+        assert_eq!(merged(&[1, 3, 5, 7, 8]), 1, "8 joins 7");
+        assert_eq!(merged(&[2]), 3, "2 joins 1, and 3 joins it");
+        assert_eq!(merged(&[4]), 5, "4 and 5 do too");
+        assert_eq!(merged(&[0]), 5, "nothing stands before 0, so that 1 keeps its own");
+        // 1 to 5 share a buffer, and 7 and 8. What is acknowledged leaves it.
+        (0..3).for_each(|_| board.pop());
+        assert_eq!((board.first(), board.merged), (3, 3), "4, 5 and 8 are left");
+        (0..7).for_each(|_| board.pop());
+        assert_eq!(board.merged, 0);
     }
 }
