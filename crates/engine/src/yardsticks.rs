@@ -13,6 +13,8 @@ use weir_record::RunInfo;
 
 /// Most times at which the optimum is computed; a run in which more changes has none.
 const MOST_TIMES: usize = 64;
+/// Changes that follow one another within this time count as one, from the last of them on: the flows of a group begin within it.
+const BURST: Span = Span::from_millis(100);
 
 /// What a run's groups are held against.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -88,9 +90,8 @@ fn optimum(run: &Run, answers: &Answers) -> Option<Vec<Vec<(Span, Rate)>>> {
     let outages = links.flat_map(|link| link.outages.iter().flat_map(|out| [out.at, out.at + out.length]));
     let carried = run.flows.iter().filter(|flow| run.groups[flow.group].overlay.is_some());
     let flows = carried.flat_map(|flow| std::iter::once(flow.start).chain(flow.stop));
-    let times: BTreeSet<Span> =
-        std::iter::once(Span::ZERO).chain(changes).chain(outages).chain(flows).collect();
-    let times: Vec<Span> = times.into_iter().filter(|at| *at < run.duration).collect();
+    let times: BTreeSet<Span> = changes.chain(outages).chain(flows).filter(|at| *at < run.duration).collect();
+    let times = settled(times);
     if times.len() > MOST_TIMES {
         return None;
     }
@@ -105,6 +106,19 @@ fn optimum(run: &Run, answers: &Answers) -> Option<Vec<Vec<(Span, Rate)>>> {
         }
     }
     Some(steps)
+}
+
+/// The start of the run, and the last time of each burst of changes after it.
+fn settled(times: BTreeSet<Span>) -> Vec<Span> {
+    let (mut settled, mut burst) = (vec![Span::ZERO], None);
+    for at in times.into_iter().filter(|at| !at.is_zero()) {
+        match burst {
+            Some(first) if at <= first + BURST => _ = settled.pop(),
+            _ => burst = Some(at),
+        }
+        settled.push(at);
+    }
+    settled
 }
 
 /// What each group's receivers get together.
@@ -145,6 +159,13 @@ to = "n2"
 workload = { kind = "udp", rate = "20 Mbit/s", packet = "1052 B" }
 overlay = { priority = 1, cap = "20 Mbit/s" }
 "#;
+
+    #[test]
+    fn changes_that_follow_one_another_count_as_one_from_the_last_on() {
+        let millis = |all: &[u64]| all.iter().map(|at| Span::from_millis(*at)).collect::<Vec<Span>>();
+        let times = millis(&[0, 1020, 1090, 1120, 1121, 5000]);
+        assert_eq!(settled(times.into_iter().collect()), millis(&[0, 1120, 1121, 5000]));
+    }
 
     #[test]
     fn repeats_and_times_that_ask_the_same_share_an_answer() {
