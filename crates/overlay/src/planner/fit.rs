@@ -198,14 +198,14 @@ impl Planner {
         if unit.is_lossy {
             return;
         }
-        let may_start =
-            is_off && judged.is_steady && judged.thrash == 0 && may_probe && judged.starts_left > 0;
-        if may_start {
+        // All that fit start together (digest A 9.2); of those that do not, one probes.
+        let may_start = fits || may_probe && judged.starts_left > 0;
+        if is_off && judged.is_steady && judged.thrash == 0 && may_start {
             let rule = if fits { rule } else { Rule::Probe };
             self.say_all(unit, Command::Start, rule, value, bound);
             left.take(judged.bin, unit.deadline, unit.whole);
             judged.admitted -= unit.whole;
-            judged.starts_left -= 1;
+            judged.starts_left -= u32::from(!fits);
         } else if !fits && !is_off {
             refused.push((unit, may_probe, rule, value, bound));
         } else if fits && unit.standing == Standing::Triaged && judged.thrash > 1 {

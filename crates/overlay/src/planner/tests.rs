@@ -202,3 +202,18 @@ fn the_transfer_whose_time_comes_first_gets_what_it_needs() {
     assert_eq!(priorities[0], (0, 1.0));
     assert!((priorities[1].1 - 2.7).abs() < 0.1, "{priorities:?}");
 }
+
+#[test]
+fn flows_that_fit_start_together() {
+    // Three flows of 3 Mbit/s: one has room on 5 Mbit/s, all have on 40.
+    let mut site = Site::new(vec![strap(2.0, 3), strap(2.0, 3), strap(2.0, 3), log(1.0)], vec![link(5, 10)]);
+    site.run(40);
+    let before = site.on().len();
+    site.links[0] = link(40, 10);
+    site.said.clear();
+    site.run(60);
+    assert_eq!((before, site.on().len()), (2, 4), "the elastic flow is on throughout");
+    let starts = site.said.iter().filter(|(_, said)| said.reason.rule == Rule::PriceIf);
+    let times: Vec<u64> = starts.map(|(at, _)| *at).collect();
+    assert!(times.len() == 2 && times[0] == times[1], "{:?}", site.said);
+}

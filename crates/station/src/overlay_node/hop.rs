@@ -27,8 +27,9 @@ const LIMIT: u32 = 5;
 /// Packets that a stream of data holds, and datagrams that the stream of control holds (digest A 3.1).
 const PACKETS: u64 = 246;
 const CONTROLS: u64 = 100;
-/// Bytes of what the records know of a packet: when its host sent it, and how long it has waited, in nanoseconds.
-const NOTES: usize = 16;
+/// Bytes of what stands before a packet, beside its own: when its host sent it and how long it has waited, in nanoseconds, and the zeros
+/// behind its first bytes.
+const NOTES: usize = 20;
 
 /// Parameters of the connections between nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -192,6 +193,7 @@ impl Hop {
         self.message.clear();
         self.message.extend(notes.entered.as_nanos().to_be_bytes());
         self.message.extend(notes.waits.as_nanos().to_be_bytes());
+        self.message.extend(zeros.to_be_bytes());
         self.message.extend_from_slice(header);
         self.message.extend_from_slice(head);
         if is_sensitive {
@@ -208,10 +210,10 @@ impl Hop {
 
     /// Takes what the neighbour has sent.
     pub(super) fn read(&mut self, into: &mut Vec<Arrived>) {
-        self.link.read(|stream, bytes, head| match (stream, head.split_first_chunk::<NOTES>()) {
+        self.link.read(|stream, _, head| match (stream, head.split_first_chunk::<NOTES>()) {
             (SENSITIVE | DATA, Some((notes, rest))) => {
-                let zeros = (bytes as usize).saturating_sub(rest.len()) as u32;
-                into.push(Arrived::Packet(read_notes(notes), rest.to_vec(), zeros));
+                let (notes, zeros) = read_notes(notes);
+                into.push(Arrived::Packet(notes, rest.to_vec(), zeros));
             }
             (SENSITIVE | DATA, None) => {}
             _ => into.push(Arrived::Signal(head.to_vec())),
@@ -278,8 +280,14 @@ fn link(config: &Config, of: &Neighbour, seed: u64) -> Simulated {
     })
 }
 
-fn read_notes(notes: &[u8; NOTES]) -> Notes {
-    let (entered, waits) = notes.split_at(NOTES / 2);
-    let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap_or_default());
-    Notes { entered: Time::from_nanos(number(entered)), waits: Span::from_nanos(number(waits)) }
+/// What the records know of a packet, and the zeros behind its first bytes. A message may be longer than its packet, if that is short.
+fn read_notes(notes: &[u8; NOTES]) -> (Notes, u32) {
+    let mut left = notes.as_slice();
+    let mut number = |bytes: usize| {
+        let (first, rest) = left.split_at(bytes);
+        left = rest;
+        first.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let (entered, waits) = (Time::from_nanos(number(8)), Span::from_nanos(number(8)));
+    (Notes { entered, waits }, number(4) as u32)
 }
