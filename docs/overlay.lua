@@ -311,8 +311,8 @@ end
 DissectorTable.get("udp.port"):add(PORT, overlay)
 
 -- The streams of a connection between nodes: depths, sensitive packets, other messages, other packets (docs/overlay.md). Packets are behind
--- the simulator's own 16 bytes.
-local NOTES = 16
+-- the simulator's own 20 bytes.
+local NOTES = 20
 local function within(has_notes)
     return function(bytes, packet, tree)
         local at = has_notes and NOTES or 0

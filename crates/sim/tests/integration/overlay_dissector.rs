@@ -126,7 +126,7 @@ fn what_sliq_carries_between_nodes_is_shown_plain_and_sealed_by_length() {
             let payload = &payload[..length.into()];
             let expected = if stream == 1 || stream == 3 {
                 packets += 1;
-                of_packet(&payload[16..], &mut contexts)
+                of_packet(&payload[20..], &mut contexts)
             } else {
                 messages += 1;
                 of_messages(payload)
