@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity tests-speed same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed tests-speed same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -125,6 +125,10 @@ coordination-cost:
 ## capacity: measures how long capacities under a deadline take to compute (idle); writes docs/capacity-speed.md
 capacity:
 	scripts/capacity
+
+## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
+analyze-speed:
+	scripts/analyze-speed
 
 ## scale: measures what a tree of five thousand cells costs in addition to its cells (idle); writes docs/scale.md
 scale: build

@@ -40,6 +40,11 @@ impl Histogram {
     /// Number of buckets up to that of the longest span; every bucket's number is below this.
     pub const BUCKETS: u32 = (u64::BITS - SUB_BITS + 1) << SUB_BITS;
 
+    /// The bucket that counts this span, as [`Histogram::buckets`] numbers it.
+    pub fn bucket_of(span: Span) -> u32 {
+        bucket_of(span) as u32
+    }
+
     /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram::default()

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Test(TestArgs),
     /// Run the labs of a study and judge its published claims by what is measured
     Reproduce(ReproduceArgs),
+    /// Say what a packet capture of any network tells about its flows: rates, RTT, retransmissions, marks
+    Analyze(crate::analyze::AnalyzeArgs),
     /// Compute the most that a network can carry to all receivers of a session by a deadline, whatever forwards in it
     Capacity(crate::capacity::CapacityArgs),
     /// Compute what the flows of an overlay would have where the sum of utilities is largest, and why no flow gets more

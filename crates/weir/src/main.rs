@@ -1,6 +1,7 @@
 //! The command line of weir. Messages for the user go to stderr, results to stdout. Exit status: 0 done, 1 a run failed, 2 bad
 //! input, 130 interrupted. `cli.rs` is the file to open first.
 
+mod analyze;
 mod capacity;
 mod circuit;
 mod cli;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Plot(args) => plot::plot(&args),
         Command::Test(args) => ready::test(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Analyze(args) => analyze::analyze(&args),
         Command::Capacity(args) => capacity::capacity(&args),
         Command::Optimum(args) => optimum::optimum(&args),
         Command::List(args) => list::list(&args),

@@ -3,6 +3,7 @@
 
 mod applications;
 mod bounds;
+mod captures;
 mod clocks;
 mod controllers;
 mod coordination;

@@ -1,0 +1,102 @@
+//! `weir analyze`: what it says of a capture that weir has taken, and what it refuses.
+
+use crate::place::{Place, status, text};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::process::Stdio;
+
+/// One flow of 300 segments, of which the link loses the 58th: packet 60, since two packets of the handshake are before it.
+const LAB: &str = "format = 1
+[run]
+duration = '5 s'
+warmup = '0 s'
+[dumbbell]
+rate = '10 Mbit/s'
+rtt = '40 ms'
+queue = { kind = 'tail-drop', limit = '1000 packets' }
+drop = [60]
+[traffic.sender]
+cc = 'newreno'
+workload = { kind = 'transfer', size = '434.4 kB' }
+";
+
+fn place() -> (Place, String) {
+    let place = Place::new();
+    fs::write(place.path("loss.toml"), LAB).unwrap();
+    place.done(&["run", "loss.toml", "--out", "loss", "--pcap", "down,up", "--no-report"]);
+    let mut runs = fs::read_dir(place.path("loss/runs")).unwrap();
+    let run = runs.next().unwrap().unwrap().file_name().into_string().unwrap();
+    (place, format!("loss/runs/{run}/down.pcap"))
+}
+
+#[test]
+fn a_capture_of_weirs_gives_a_table_a_document_and_a_folder() {
+    let (place, file) = place();
+    let table = place.done(&["analyze", &file]);
+    let first = table.lines().next().unwrap();
+    assert!(first.ends_with("s; 1 of 300 data segments of TCP were sent again"), "{table}");
+    let header = table.lines().nth(2).unwrap();
+    assert!(header.starts_with("from") && header.contains("sent again"), "{table}");
+    assert_eq!(table.lines().count(), 4, "one direction has data: {table}");
+
+    let document: Value = serde_json::from_str(&place.done(&["analyze", &file, "--json"])).unwrap();
+    let flow = &document["analysis"]["flows"][0];
+    assert_eq!(document["ended"], json!("complete"));
+    // 299 segments that pass at once, and the one that is sent again.
+    assert_eq!(document["analysis"]["totals"]["flows"], json!(1));
+    let expected =
+        [("segments", 300), ("retransmissions", 1), ("retransmissions_seen_once", 1), ("reordered", 0)];
+    for (name, count) in expected {
+        assert_eq!(flow["there"][name], json!(count), "{name}: {flow}");
+    }
+    assert_eq!(flow["there"]["payload_bytes"], json!(434_400));
+    // 450 kB in half a second: no period of a second is full.
+    assert_eq!(flow["there"]["peak_rate_mbps"], Value::Null);
+    let series = document["analysis"]["series"]["periods"].as_array().unwrap();
+    assert_eq!(series.len(), 1);
+
+    place.done(&["analyze", &file, "--out", "out", "--period", "100 ms"]);
+    let written: Value = serde_json::from_slice(&fs::read(place.path("out/analysis.json")).unwrap()).unwrap();
+    assert_eq!(written["analysis"]["flows"][0]["there"]["retransmissions"], json!(1));
+    let series = fs::read_to_string(place.path("out/series.csv")).unwrap();
+    let lines: Vec<&str> = series.lines().collect();
+    assert_eq!(lines[0], "start_s,packets,ip_bytes,retransmitted_segments,ce_packets");
+    let sum = |column: usize| -> u64 {
+        lines[1..].iter().map(|line| line.split(',').nth(column).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(json!(sum(1)), document["analysis"]["totals"]["packets"]);
+    assert_eq!(sum(3), 1);
+    let page = fs::read_to_string(place.path("out/index.html")).unwrap();
+    assert!(page.contains("1 of 300 data segments of TCP were sent again") && page.contains("<svg"));
+}
+
+#[test]
+fn a_capture_may_come_from_standard_input_and_may_be_cut() {
+    let (place, file) = place();
+    let whole = place.done(&["analyze", &file]);
+    let mut command = place.command(&["analyze", "-"]);
+    let output = command.stdin(Stdio::from(File::open(place.path(&file)).unwrap())).output().unwrap();
+    assert_eq!(text(&output.stdout), whole.replacen(&file, "-", 1));
+    let bytes = fs::read(place.path(&file)).unwrap();
+    fs::write(place.path("cut.pcap"), &bytes[..bytes.len() - 7]).unwrap();
+    let cut = place.done(&["analyze", "cut.pcap"]);
+    assert!(cut.contains("the file is cut within what begins at byte"), "{cut}");
+    assert!(whole.contains(": 303 packets") && cut.contains(": 302 packets"), "{cut}");
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_the_place_and_a_suggestion() {
+    let place = Place::new();
+    fs::write(place.path("empty.pcap"), "").unwrap();
+    let refused = |args: &[&str], words: &str| {
+        let output = place.weir(&[&["analyze"], args].concat());
+        let told = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{told}");
+        assert!(told.contains(words) && told.contains("help: "), "{told}");
+    };
+    refused(&["lab.toml"], "lab.toml: not a capture: it begins with [66, 6f, 72, 6d]");
+    refused(&["empty.pcap"], "empty.pcap: not a capture: it is empty");
+    refused(&["nowhere.pcap"], "nowhere.pcap: ");
+    refused(&["."], ".: ");
+    refused(&["lab.toml", "--period", "0 s"], "above 0");
+}
