@@ -1,8 +1,8 @@
 //! Whatever a capture holds, reading it gives packets and then an end, and the counts of its flows add up. The same bytes are also taken as
 //! packets without a file around them, so that the analysis of flows is reached without a valid header.
 
-use weir_base::Time;
-use weir_observe::{Analysis, Capture, Ended, Frame, Settings, Unread};
+use weir_base::{Span, Time};
+use weir_observe::{Analysis, Capture, Clocks, Ended, Frame, KnownBy, Passage, Settings, Unread, compare};
 
 /// Few flows, so that the bound on them is reached.
 const FLOWS: usize = 4;
@@ -20,6 +20,7 @@ pub(crate) fn check(data: &[u8]) {
         let Unread { packets_without_time, packets_without_interface, .. } = capture.unread();
         assert!((packets_without_time + packets_without_interface) * 12 <= data.len() as u64);
         verify(&analysis);
+        compare_with_itself(data, analysis.report().totals().packets);
     }
     let mut analysis = analysis();
     let mut rest = data;
@@ -32,6 +33,21 @@ pub(crate) fn check(data: &[u8]) {
         rest = next;
     }
     verify(&analysis);
+}
+
+/// A capture has all packets of itself, whatever their times are.
+fn compare_with_itself(data: &[u8], packets: u64) {
+    let [Ok(first), Ok(second)] = [Capture::open(data), Capture::open(data)] else { return };
+    let clocks = Clocks { offset_ns: 0, known_by: KnownBy::Given };
+    let mut passed = 0;
+    let mut each = |_: &Passage| {
+        passed += 1;
+        Ok(())
+    };
+    let report = compare([first, second], clocks, Span::MAX, &mut each).expect("bytes in memory can be read");
+    assert_eq!(report.there.packets + report.back.packets, packets);
+    assert_eq!((report.there.lost, report.back.lost, passed), (0, 0, packets));
+    assert_eq!((report.elsewhere, report.outside), ([0; 2], [0; 2]));
 }
 
 fn analysis() -> Analysis {

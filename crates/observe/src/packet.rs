@@ -86,16 +86,21 @@ impl Packet {
     /// # Errors
     /// The packet is of another kind, or is not whole up to the end of its headers.
     pub fn of(frame: &Frame<'_>) -> Result<Packet, Skipped> {
+        Packet::with_bytes(frame).map(|(packet, _)| packet)
+    }
+
+    /// The same, and what was captured behind the IP header.
+    ///
+    /// # Errors
+    /// As of [`Packet::of`].
+    pub fn with_bytes<'a>(frame: &Frame<'a>) -> Result<(Packet, &'a [u8]), Skipped> {
         let ip = link::payload(frame.link_type, frame.bytes)?;
         let behind_link = (frame.bytes.len() - ip.len()) as u32;
         Packet::of_ip(ip, frame.length.saturating_sub(behind_link))
     }
 
-    /// Reads the headers of a packet that begins with its IP header; `length` is that of the whole packet on the wire.
-    ///
-    /// # Errors
-    /// As of [`Packet::of`].
-    pub fn of_ip(ip: &[u8], length: u32) -> Result<Packet, Skipped> {
+    /// Of a packet that begins with its IP header; `length` is that of the whole packet on the wire.
+    fn of_ip(ip: &[u8], length: u32) -> Result<(Packet, &[u8]), Skipped> {
         match ip.first().ok_or(Skipped::Short)? >> 4 {
             4 => Packet::of_ipv4(ip, length),
             6 => Packet::of_ipv6(ip, length),
@@ -103,7 +108,7 @@ impl Packet {
         }
     }
 
-    fn of_ipv4(ip: &[u8], length: u32) -> Result<Packet, Skipped> {
+    fn of_ipv4(ip: &[u8], length: u32) -> Result<(Packet, &[u8]), Skipped> {
         let head: &[u8; 20] = ip.first_chunk().ok_or(Skipped::Short)?;
         let header = usize::from(head[0] & 15) * 4;
         let told = u32::from(u16::from_be_bytes([head[2], head[3]]));
@@ -130,7 +135,7 @@ impl Packet {
         packet.with_transport(ip.get(header..).ok_or(Skipped::Short)?, length - header as u32)
     }
 
-    fn of_ipv6(ip: &[u8], length: u32) -> Result<Packet, Skipped> {
+    fn of_ipv6(ip: &[u8], length: u32) -> Result<(Packet, &[u8]), Skipped> {
         let head: &[u8; 40] = ip.first_chunk().ok_or(Skipped::Short)?;
         let told = u32::from(u16::from_be_bytes([head[4], head[5]]));
         let length = if told == 0 { length } else { 40 + told };
@@ -161,7 +166,7 @@ impl Packet {
     }
 
     /// The packet with the header behind that of IP, and the number of bytes there.
-    fn with_transport(mut self, bytes: &[u8], length: u32) -> Result<Packet, Skipped> {
+    fn with_transport(mut self, bytes: &[u8], length: u32) -> Result<(Packet, &[u8]), Skipped> {
         if TUNNELS.contains(&self.protocol) {
             return Err(Skipped::Tunnel);
         }
@@ -172,7 +177,7 @@ impl Packet {
         if self.protocol == TCP {
             self.tcp = Some(Tcp::of(bytes, length)?);
         }
-        Ok(self)
+        Ok((self, bytes))
     }
 }
 

@@ -4,10 +4,11 @@ use crate::analysis::Analysis;
 use crate::flow::{Direction, Flow, Side};
 use crate::packet::{Skipped, TCP, UDP};
 use crate::rate::{Period, elapsed};
+use crate::times::Times;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use weir_base::{Bytes, CODEPOINTS, Histogram, Rate, Span};
+use weir_base::{Bytes, CODEPOINTS, Rate, Span};
 
 /// What was found in a capture.
 #[derive(Debug, Clone, Copy)]
@@ -114,38 +115,6 @@ pub struct TcpReport {
     pub implausible: u64,
     /// Time from a segment at the capture to its acknowledgement there.
     pub rtt_ms: Option<Times>,
-}
-
-/// A distribution of times in ms; percentiles are within 0.8 %.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Times {
-    /// Number of samples.
-    pub count: u64,
-    /// Shortest.
-    pub min: f64,
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Longest.
-    pub max: f64,
-}
-
-impl Times {
-    /// The distribution of a histogram; `None` if it is empty.
-    pub fn of(histogram: &Histogram) -> Option<Times> {
-        let percentile = |share| histogram.percentile(share).map(Span::as_millis_f64);
-        Some(Times {
-            count: histogram.count(),
-            min: histogram.min()?.as_millis_f64(),
-            mean: histogram.mean()?.as_millis_f64(),
-            p50: percentile(0.5)?,
-            p99: percentile(0.99)?,
-            max: histogram.max()?.as_millis_f64(),
-        })
-    }
 }
 
 impl Analysis {

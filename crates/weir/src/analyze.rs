@@ -1,5 +1,6 @@
-//! `weir analyze`: what a capture of any network says about the flows in it.
+//! `weir analyze`: what a capture of any network says about the flows in it, and two captures about the queue between them.
 
+mod between;
 mod page;
 mod show;
 
@@ -20,6 +21,7 @@ Examples:
   weir analyze trace.pcapng
   tcpdump -i eth0 -s 128 -w - | weir analyze - --out /tmp/trace
   weir analyze trace.pcap --json | jq '.analysis.flows[].there.retransmissions'
+  weir analyze before.pcap after.pcap --offset 0s     two captures by one clock: sojourn and loss of each packet between them
 
 For each direction of a flow: rates, RTT, retransmissions apart from reordering and copies, spurious ones, ECN marks, the end of the path at \
 which the capture was taken, and packets that it missed. Rates count IP bytes. docs/observe.md says how each number is found.
@@ -27,17 +29,26 @@ Exit status: 0 done, of a cut or damaged file up to that place; 2 the file is no
 pub(crate) struct AnalyzeArgs {
     /// A capture in the format pcap or pcapng; - reads standard input
     pub file: PathBuf,
-    /// Write the analysis into this folder: a page (index.html), all flows (analysis.json) and what passed in each period (series.csv)
+    /// A capture of the same packets at another place, such as behind a queue
+    pub second: Option<PathBuf>,
+    /// What the second capture's clock shows less that of the first, such as 0s or -3ms [default: estimated; docs/observe.md says how]
+    #[arg(long, value_name = "TIME", requires = "second", allow_hyphen_values = true)]
+    pub offset: Option<between::Offset>,
+    /// The longest time between two captures; a packet that takes more counts as lost
+    #[arg(long, value_name = "TIME", requires = "second", default_value = "10 s")]
+    pub longest: Span,
+    /// Write the analysis into this folder: a page (index.html), all numbers (analysis.json), and what passed in each period
+    /// (series.csv) or, of two captures, each packet (packets.csv)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Show this many flows, those with the most bytes first; --json and --out have all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "second")]
     pub flows: usize,
     /// Tell this many flows apart; packets of further ones are counted together. Each takes about a kilobyte of memory
-    #[arg(long, value_name = "N", default_value_t = Settings::default().most_flows)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().most_flows, conflicts_with = "second")]
     pub most_flows: usize,
     /// The time over which peak rates are taken, and each value of the series; longer in the series if there would be more than 4096
-    #[arg(long, value_name = "TIME", default_value_t = Settings::default().period)]
+    #[arg(long, value_name = "TIME", default_value_t = Settings::default().period, conflicts_with = "second")]
     pub period: Span,
     /// Print one JSON document
     #[arg(long)]
@@ -60,6 +71,9 @@ struct Document<'a> {
 
 /// Reads the capture and shows what it says.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<(), Failure> {
+    if let Some(second) = &args.second {
+        return between::analyze(args, [&args.file, second]);
+    }
     if args.period.is_zero() {
         let help = "give --period a time, for example '100 ms'";
         return Err(Failure::bad_input("peak rates are taken over a time above 0", help));
@@ -108,7 +122,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
 }
 
 /// Prints the document as it is made: it may have a hundred thousand flows.
-fn print_document(document: &Document<'_>) -> Result<(), Failure> {
+fn print_document(document: &impl Serialize) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
     match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {

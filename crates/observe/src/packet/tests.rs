@@ -93,7 +93,8 @@ fn what_is_left_out_has_a_reason() {
 #[test]
 fn a_snap_length_within_the_options_leaves_options_out_and_a_shorter_one_the_packet() {
     let length = 56;
-    let read = |snap: usize| Packet::of_ip(&ipv4()[..snap], length);
+    let read =
+        |snap: usize| Packet::of(&Frame { at: Time::ZERO, link_type: 101, bytes: &ipv4()[..snap], length });
     // 20 bytes of IP, and those of TCP up to its flags.
     assert_eq!((0..34).map(read).filter(|read| *read != Err(Skipped::Short)).count(), 0);
     assert_eq!(read(34).unwrap().tcp.unwrap().mss, None);
@@ -106,6 +107,7 @@ fn a_snap_length_within_the_options_leaves_options_out_and_a_shorter_one_the_pac
 fn a_packet_that_its_card_still_has_to_cut_may_say_no_length() {
     let mut bytes = ipv4();
     bytes[2..4].copy_from_slice(&[0, 0]);
-    let packet = Packet::of_ip(&bytes, 66_000).unwrap();
+    let frame = Frame { at: Time::ZERO, link_type: 101, bytes: &bytes, length: 66_000 };
+    let packet = Packet::of(&frame).unwrap();
     assert_eq!((packet.length, packet.tcp.unwrap().payload), (66_000, 65_944));
 }

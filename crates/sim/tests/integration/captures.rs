@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use weir_base::Time;
+use weir_base::{Histogram, Span, Time};
 use weir_engine::{Capture, Engine, Watch};
-use weir_observe::{Analysis, Frame, Settings, Side};
+use weir_observe::{Analysis, Clocks, Frame, KnownBy, Settings, Side, compare};
 use weir_plan::Lab;
 use weir_record::Records;
 use weir_sim::Simulator;
@@ -60,6 +60,11 @@ fn found(analysis: &Analysis) -> [u64; 3] {
 }
 
 struct Counted {
+    /// Has the captures.
+    folder: tempfile::TempDir,
+    records: Records,
+    /// Index of the lossy link.
+    core: u32,
     /// Retransmissions, and those that were spurious, as the simulator counted them.
     simulator: [u64; 2],
     before: Analysis,
@@ -84,6 +89,9 @@ fn counted(setting: &str) -> Counted {
         simulator: [last.retransmissions, last.spurious.unwrap()],
         before: analysis(folder.path(), &["access", "access-up"]),
         behind: analysis(folder.path(), &["core", "core-up"]),
+        core: Capture::find_link(&run, "core").unwrap() as u32,
+        folder,
+        records,
     }
 }
 
@@ -135,4 +143,32 @@ fn a_capture_tells_the_round_trip_of_its_path_and_the_end_where_it_was_taken() {
     // 39 ms, and 1.2 ms for a segment of 1500 bytes on the slow link.
     let rtt = flow(&counted.before).there.tcp.unwrap().rtt_ms.unwrap();
     assert!((40.2..40.4).contains(&rtt.min), "{rtt:?}");
+}
+
+#[test]
+fn two_captures_have_the_losses_and_the_queue_delay_between_them_that_the_simulator_has() {
+    // Every second of twenty packets is lost.
+    let counted = counted("drop = [60, 62, 64, 66, 68, 70, 72, 74, 76, 78]");
+    let open = |link: &str| {
+        let file = File::open(counted.folder.path().join(format!("{link}.pcap"))).unwrap();
+        weir_observe::Capture::open(file).unwrap()
+    };
+    let captures = || [open("access"), open("core")];
+    let longest = Span::from_secs(1);
+    let given = Clocks { offset_ns: 0, known_by: KnownBy::Given };
+    let report = compare(captures(), given, longest, &mut |_| Ok(())).unwrap();
+    assert_eq!((report.there.lost, report.back.packets, report.ambiguous), (10, 0, 0));
+    assert_eq!((report.elsewhere, report.outside, report.skipped), ([0; 2], [0; 2], [0; 2]));
+    let mut delays = Histogram::new();
+    let core = counted.records.delays.iter().filter(|sample| sample.link == counted.core);
+    core.for_each(|sample| sample.delay.add_to(&mut delays));
+    assert_eq!(report.there.packets, delays.count());
+    // Between the captures are 1 ms of delay, the serialisation of at most 12 us on the first link, and the queue.
+    let sojourn = report.there.sojourn_ms.unwrap();
+    let queue = delays.mean().unwrap().as_millis_f64();
+    assert!((1.0..1.013).contains(&(sojourn.mean - queue)), "{} ms, {queue} ms in the queue", sojourn.mean);
+    // Without knowledge of the clocks the least sojourn counts as zero: that of the SYN, 1 ms and 0.48 us for 60 bytes.
+    let estimated = Clocks::estimate(|| Ok(captures()), longest).unwrap().unwrap();
+    assert_eq!(estimated.known_by, KnownBy::OneDirection);
+    assert!((1_000_300..1_000_500).contains(&estimated.offset_ns), "{estimated:?}");
 }

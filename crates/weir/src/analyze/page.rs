@@ -2,6 +2,7 @@
 
 use super::{Document, show};
 use crate::failure::Failure;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -17,12 +18,7 @@ use weir_report::{Folder, write_assets};
 /// # Errors
 /// A file cannot be written.
 pub(super) fn write(document: &Document<'_>, most: usize, folder: &Path) -> Result<(), Failure> {
-    let unwritable = |error: io::Error| {
-        let message = format!("{}: {error}", folder.display());
-        Failure::bad_input(message, "give --out a folder that you can write")
-    };
-    fs::create_dir_all(folder).map_err(unwritable)?;
-    all_flows(document, &folder.join("analysis.json")).map_err(unwritable)?;
+    write_document(document, folder).map_err(|error| unwritable(folder, &error))?;
     let (period, periods) = document.analysis.series();
     let out = Folder::new(folder);
     out.write("series.csv", csv(period, periods).as_bytes())?;
@@ -31,9 +27,16 @@ pub(super) fn write(document: &Document<'_>, most: usize, folder: &Path) -> Resu
     Ok(())
 }
 
-/// Writes the document as it is made.
-fn all_flows(document: &Document<'_>, path: &Path) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+/// That the folder cannot be written.
+pub(super) fn unwritable(folder: &Path, error: &io::Error) -> Failure {
+    let message = format!("{}: {error}", folder.display());
+    Failure::bad_input(message, "give --out a folder that you can write")
+}
+
+/// Writes `analysis.json` into the folder, which may be new, as the document is made.
+pub(super) fn write_document(document: &impl Serialize, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut file = BufWriter::new(File::create(folder.join("analysis.json"))?);
     serde_json::to_writer_pretty(&mut file, document)?;
     file.write_all(b"\n")?;
     file.flush()

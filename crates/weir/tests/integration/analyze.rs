@@ -100,3 +100,68 @@ fn what_is_no_capture_is_refused_with_the_place_and_a_suggestion() {
     refused(&["."], ".: ");
     refused(&["lab.toml", "--period", "0 s"], "above 0");
 }
+
+/// Two links, the second of which loses two packets and is slow.
+const TWO_LINKS: &str = "format = 1
+[run]
+duration = '5 s'
+warmup = '0 s'
+[graph]
+routers = ['near', 'far']
+hosts = ['sender']
+[graph.links]
+access = { from = 'sender', to = 'near', rate = '1 Gbit/s', delay = '1 ms' }
+core = { from = 'near', to = 'far', rate = '10 Mbit/s', delay = '9 ms', drop = [60, 70] }
+[traffic.flow]
+from = 'sender'
+to = 'far'
+cc = 'newreno'
+workload = { kind = 'transfer', size = '434.4 kB' }
+";
+
+#[test]
+fn two_captures_give_the_sojourn_and_the_loss_of_each_packet() {
+    let place = Place::new();
+    fs::write(place.path("two.toml"), TWO_LINKS).unwrap();
+    place.done(&["run", "two.toml", "--out", "two", "--pcap", "access,core", "--no-report"]);
+    let mut runs = fs::read_dir(place.path("two/runs")).unwrap();
+    let run = runs.next().unwrap().unwrap().file_name().into_string().unwrap();
+    let [before, after] = ["access", "core"].map(|link| format!("two/runs/{run}/{link}.pcap"));
+    let args = ["analyze", &before, &after, "--offset", "0s"];
+    let table = place.done(&args);
+    assert!(table.lines().next().unwrap().ends_with(", 2 were lost"), "{table}");
+    assert!(table.contains("the second clock is 0 ms ahead of the first (as given)"), "{table}");
+    let document: Value = serde_json::from_str(&place.done(&[&args[..], &["--json"]].concat())).unwrap();
+    assert_eq!((&document["there"]["lost"], &document["back"]["packets"]), (&json!(2), &json!(0)));
+    place.done(&[&args[..], &["--out", "between"]].concat());
+    let packets = fs::read_to_string(place.path("between/packets.csv")).unwrap();
+    let (lost, arrived): (Vec<&str>, Vec<&str>) =
+        packets.lines().skip(1).partition(|line| line.ends_with(','));
+    assert_eq!((lost.len(), json!(arrived.len())), (2, document["there"]["packets"].clone()));
+    // The SYN: 1 ms, and 480 ns for 60 bytes on the first link.
+    assert!(arrived[0].ends_with(",there,60,1.00048"), "{}", arrived[0]);
+    assert!(fs::read_to_string(place.path("between/index.html")).unwrap().contains("2 were lost"));
+    let estimated = place.done(&["analyze", &before, &after]);
+    assert!(estimated.contains("(estimated: the least time is taken as zero"), "{estimated}");
+    // The second clock is behind, and a time may be negative.
+    let negative = place.done(&["analyze", &before, &after, "--offset", "-3ms"]);
+    assert!(negative.contains("the second clock is -3 ms ahead"), "{negative}");
+}
+
+#[test]
+fn two_captures_that_cannot_be_compared_are_refused() {
+    let (place, down) = place();
+    let up = down.replace("down.pcap", "up.pcap");
+    let refused = |args: &[&str], words: &str| {
+        let output = place.weir(&[&["analyze"], args].concat());
+        let told = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{told}");
+        assert!(told.contains(words), "{told}");
+    };
+    refused(&[&down, &up], "have no packet in common");
+    refused(&[&down, "-"], "give the offset");
+    refused(&["-", "-"], "both captures are to come from standard input");
+    refused(&[&down, "loss.toml"], "loss.toml: not a capture");
+    refused(&[&down, &up, "--flows", "3"], "cannot be used with");
+    refused(&[&down, "--offset", "0s"], "required");
+}
