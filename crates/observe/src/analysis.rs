@@ -3,6 +3,7 @@
 use crate::flow::{Flow, Key};
 use crate::packet::{Packet, Skipped};
 use crate::rate::{Periods, elapsed, period_of};
+use crate::stamped::Stamped;
 use crate::{Capture, Frame};
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -15,11 +16,13 @@ pub struct Settings {
     pub most_flows: usize,
     /// The period over which peak rates and the series are taken; not zero.
     pub period: Span,
+    /// Whether the identifications of IPv4 are the report of a queue. They tell nothing of a flow then.
+    pub is_stamped: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { most_flows: 100_000, period: Span::from_secs(1) }
+        Settings { most_flows: 100_000, period: Span::from_secs(1), is_stamped: false }
     }
 }
 
@@ -39,6 +42,7 @@ pub struct Analysis {
     pub(crate) first: Option<Time>,
     pub(crate) last: Time,
     newest: Time,
+    pub(crate) stamped: Stamped,
 }
 
 impl Analysis {
@@ -58,6 +62,7 @@ impl Analysis {
             first: None,
             last: Time::ZERO,
             newest: Time::ZERO,
+            stamped: Stamped::default(),
         }
     }
 
@@ -79,7 +84,13 @@ impl Analysis {
         self.newest = frame.at;
         self.last = self.last.max(frame.at);
         match Packet::of(frame) {
-            Ok(packet) => self.packet(start, frame.at, &packet),
+            Ok(mut packet) => {
+                if self.settings.is_stamped {
+                    self.stamped.count(&packet);
+                    packet.identification = None;
+                }
+                self.packet(start, frame.at, &packet);
+            }
             Err(why) => self.skipped[why as usize] += 1,
         }
     }

@@ -11,10 +11,12 @@ mod bytes;
 mod capture;
 mod crossing;
 mod flow;
+pub mod ip_id;
 mod packet;
 mod rate;
 mod report;
 mod spread;
+mod stamped;
 mod times;
 
 pub use analysis::{Analysis, Settings};
@@ -24,4 +26,5 @@ pub use flow::Side;
 pub use packet::{Packet, Skipped, TCP, Tcp, UDP};
 pub use rate::Period;
 pub use report::{DirectionReport, FlowReport, Report, TcpReport, Totals};
+pub use stamped::{KindReport, StampedReport};
 pub use times::Times;

@@ -25,6 +25,8 @@ pub struct Packet {
     pub ecn: Ecn,
     /// The identification of IPv4.
     pub identification: Option<u16>,
+    /// Whether it is of IPv4 and may not be fragmented, so that the identification means nothing to IP (RFC 6864).
+    pub is_atomic: bool,
     /// Its length in bytes from the IP header on.
     pub length: u32,
     /// The header of TCP.
@@ -129,6 +131,7 @@ impl Packet {
             ports: [0; 2],
             ecn: Ecn::from_bits(head[1]),
             identification: Some(u16::from_be_bytes([head[4], head[5]])),
+            is_atomic: head[6] & 0x40 != 0,
             length,
             tcp: None,
         };
@@ -158,6 +161,7 @@ impl Packet {
             ports: [0; 2],
             ecn: Ecn::from_bits(head[1] >> 4),
             identification: None,
+            is_atomic: false,
             length,
             tcp: None,
         };

@@ -4,6 +4,7 @@ use crate::analysis::Analysis;
 use crate::flow::{Direction, Flow, Side};
 use crate::packet::{Skipped, TCP, UDP};
 use crate::rate::{Period, elapsed};
+use crate::stamped::StampedReport;
 use crate::times::Times;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Serialize, Serializer};
@@ -156,6 +157,11 @@ impl<'a> Report<'a> {
         flows.into_iter().take(count).map(|flow| report_of(self.0, flow)).collect()
     }
 
+    /// What the packets report of the queue that they have left, if they do.
+    pub fn stamped(&self) -> Option<StampedReport> {
+        self.0.settings.is_stamped.then(|| self.0.stamped.report())
+    }
+
     /// The length of the periods, and what passed in each.
     pub fn series(&self) -> (Span, &'a [Period]) {
         (self.0.periods.length, &self.0.periods.periods)
@@ -173,8 +179,9 @@ impl Serialize for Report<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let (period, periods) = self.series();
-        let mut document = serializer.serialize_struct("Report", 3)?;
+        let mut document = serializer.serialize_struct("Report", 4)?;
         document.serialize_field("totals", &self.totals())?;
+        document.serialize_field("stamped", &self.stamped())?;
         document.serialize_field("flows", &Flows(*self))?;
         document.serialize_field("series", &Series { period_s: period.as_secs_f64(), periods })?;
         document.end()

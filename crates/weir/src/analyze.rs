@@ -37,6 +37,9 @@ pub(crate) struct AnalyzeArgs {
     /// The longest time between two captures; a packet that takes more counts as lost
     #[arg(long, value_name = "TIME", requires = "second", default_value = "10 s")]
     pub longest: Span,
+    /// Read the report of a queue in the identifications of IPv4: delay, drops and marks, as the queue saw them (docs/observe.md has the code)
+    #[arg(long, conflicts_with = "second")]
+    pub stamped: bool,
     /// Write the analysis into this folder: a page (index.html), all numbers (analysis.json), and what passed in each period
     /// (series.csv) or, of two captures, each packet (packets.csv)
     #[arg(long, value_name = "DIR")]
@@ -79,7 +82,8 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input("peak rates are taken over a time above 0", help));
     }
     let mut capture = open(&args.file)?;
-    let mut analysis = Analysis::new(Settings { most_flows: args.most_flows, period: args.period });
+    let AnalyzeArgs { most_flows, period, stamped: is_stamped, .. } = *args;
+    let mut analysis = Analysis::new(Settings { most_flows, period, is_stamped });
     analysis.read(&mut capture).map_err(|error| unreadable(&args.file, &error))?;
     let document = Document {
         file: printable_line(&args.file.display().to_string()).into_owned(),

@@ -19,6 +19,7 @@ fn packet(from: usize, tcp: Tcp) -> Packet {
         ports: [ends[from].1, ends[1 - from].1],
         ecn: Ecn::NotEct,
         identification: Some(0),
+        is_atomic: true,
         length: 40 + tcp.payload,
         tcp: Some(tcp),
     }

@@ -27,6 +27,7 @@ fn the_headers_of_a_packet_are_read_behind_any_link() {
         ports: [80, 256],
         ecn: Ecn::Ect0,
         identification: Some(0x1234),
+        is_atomic: true,
         length: 56,
         tcp: Some(Tcp {
             sequence: 7,

@@ -75,11 +75,14 @@ fn page(document: &Document<'_>, most: usize) -> Result<String, Failure> {
     let end = period.as_secs_f64() * points.len() as f64;
     let figure = Figure::steps("Rate of all flows", ["time, s", "rate, Mbit/s"], "all flows", &points, end);
     let picture = if points.is_empty() { String::new() } else { figure.svg()? };
+    let stamped = document.analysis.stamped();
+    let queue: String =
+        stamped.iter().flat_map(show::queue).map(|line| format!("<p>{}</p>\n", escape(&line))).collect();
     let page = Page {
         title: format!("{}: what the capture says", document.file),
         eyebrow: escape(&document.file),
         sentence: show::sentence(document),
-        body: format!("{}{}\n{picture}", notices(&[], &show::notes(document)), table.render()),
+        body: format!("{}{queue}{}\n{picture}", notices(&[], &show::notes(document)), table.render()),
         ..Page::default()
     };
     Ok(page.render())

@@ -2,7 +2,7 @@
 
 use super::Document;
 use std::fmt::Write;
-use weir_observe::{DirectionReport, Ended, FlowReport, Side};
+use weir_observe::{DirectionReport, Ended, FlowReport, KindReport, Side, StampedReport};
 use weir_report::number::{count, number};
 
 /// The columns of the table of flows, which the page has too.
@@ -122,6 +122,31 @@ pub(super) fn notes(document: &Document<'_>) -> Vec<String> {
     notes
 }
 
+/// What packets report of a queue, a line for each kind.
+pub(super) fn queue(stamped: &StampedReport) -> Vec<String> {
+    let percent =
+        |share: Option<f64>| share.map(|share| format!(" ({} %)", number(share))).unwrap_or_default();
+    let line = |name: &str, kind: &KindReport| {
+        let delay = kind.delay_ms.as_ref().map_or_else(String::new, |delay| {
+            let [mean, p50, p99] = [delay.mean, delay.p50, delay.p99].map(number);
+            format!("; delay in the queue {mean} ms, median {p50}, p99 {p99}")
+        });
+        format!(
+            "{name}: {} packets, {} dropped{}, {} marked{}{delay}",
+            count(kind.packets),
+            count(kind.drops),
+            percent(kind.drop_percent),
+            count(kind.marks),
+            percent(kind.mark_percent),
+        )
+    };
+    let mut lines = vec![line("with ECN", &stamped.ecn), line("without ECN", &stamped.not_ecn)];
+    if stamped.packets_without_report > 0 {
+        lines.push(format!("{} packets cannot report", count(stamped.packets_without_report)));
+    }
+    lines
+}
+
 /// The text: a sentence, what is not in it, and the table.
 pub(super) fn text(document: &Document<'_>, most: usize) -> String {
     let totals = document.analysis.totals();
@@ -129,6 +154,12 @@ pub(super) fn text(document: &Document<'_>, most: usize) -> String {
     for note in notes(document) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {note}");
+    }
+    if let Some(stamped) = document.analysis.stamped() {
+        text += "\n";
+        for line in queue(&stamped) {
+            let _ = writeln!(text, "{line}");
+        }
     }
     let largest = document.analysis.largest(most);
     if largest.is_empty() {

@@ -165,3 +165,38 @@ fn two_captures_that_cannot_be_compared_are_refused() {
     refused(&[&down, &up, "--flows", "3"], "cannot be used with");
     refused(&[&down, "--offset", "0s"], "required");
 }
+
+/// A capture of packets that a queue has stamped: ECN bits, units of delay (32.768 us), drops before it.
+fn stamped(packets: &[(u8, u16, u16)]) -> Vec<u8> {
+    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
+    for (ecn, units, drops) in packets {
+        let [high, low] = (drops << 11 | units).to_be_bytes();
+        let packet = [0x45, *ecn, 0, 28, high, low, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        for word in [0u32, 0, 28, 28] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+        file.extend([0, 1, 0, 2, 0, 8, 0, 0]);
+    }
+    file
+}
+
+#[test]
+fn stamped_packets_tell_the_delay_and_the_drops_of_their_queue() {
+    let place = Place::new();
+    fs::write(place.path("stamped.pcap"), stamped(&[(0, 10, 1), (0, 20, 0), (3, 1, 0), (2, 1, 2)])).unwrap();
+    let table = place.done(&["analyze", "stamped.pcap", "--stamped"]);
+    assert!(
+        table.contains("\nwith ECN: 2 packets, 2 dropped (50.0 %), 1 marked (50.0 %); delay in the queue"),
+        "{table}"
+    );
+    assert!(table.contains("\nwithout ECN: 2 packets, 1 dropped (33.3 %), 0 marked"), "{table}");
+    let document = place.done(&["analyze", "stamped.pcap", "--stamped", "--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    // 15 units of 32.768 us.
+    assert_eq!(document["analysis"]["stamped"]["not_ecn"]["delay_ms"]["mean"], json!(0.49152));
+    // Without the option, identifications are what IP makes of them.
+    let plain: Value = serde_json::from_str(&place.done(&["analyze", "stamped.pcap", "--json"])).unwrap();
+    assert_eq!(plain["analysis"]["stamped"], Value::Null);
+}
