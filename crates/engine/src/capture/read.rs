@@ -1,24 +1,16 @@
-//! Reads the packets of one TCP flow from a capture that weir wrote: pcap in little-endian order with nanosecond stamps and link
-//! type RAW (draft-ietf-opsawg-pcap). Other formats are refused. A capture that ends within a packet ends before it.
+//! Reads the packets of one TCP flow from a capture. A capture that ends within a packet ends before it.
 
 use crate::location::RunLocation;
 use crate::results::FinishedRun;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use weir_base::Time;
+use weir_observe::{Capture, CaptureError, Packet, Tcp};
 use weir_record::trajectory::packets::Segment;
 
-/// The first bytes of a file with nanosecond stamps, in little-endian order.
-const MAGIC: [u8; 4] = 0xa1b2_3c4d_u32.to_le_bytes();
-/// Link type RAW: packets begin with their IP header.
-const RAW: u32 = 101;
-/// Number of bytes of a packet that are looked at: the longest headers of IPv6 (without extensions) and TCP, 40 + 60.
-const HEADERS: usize = 100;
 /// Largest number of packets of a flow that are kept; a difference is looked for in these.
 const MOST_SEGMENTS: usize = 2_000_000;
-/// The number of TCP in the IP header.
-const TCP: u8 = 6;
 
 /// The captured links of a run, each with its file.
 pub fn captured(run: &FinishedRun) -> Vec<(String, PathBuf)> {
@@ -31,102 +23,36 @@ pub fn captured(run: &FinishedRun) -> Vec<(String, PathBuf)> {
 /// The packets to or from this TCP port in a file, which all belong to one flow.
 ///
 /// # Errors
-/// The file cannot be read, or is no capture of weir's.
+/// The file cannot be read, or is no capture.
 pub fn segments_of(file: &Path, port: u16) -> io::Result<Vec<Segment>> {
-    segments(BufReader::new(File::open(file)?), port)
+    segments(File::open(file)?, port)
 }
 
 /// The packets to or from this TCP port in a capture.
 ///
 /// # Errors
-/// The bytes cannot be read, or are no capture of weir's.
-pub fn segments(mut capture: impl Read, port: u16) -> io::Result<Vec<Segment>> {
-    let mut head = [0; 24];
-    capture.read_exact(&mut head)?;
-    if !head.starts_with(&MAGIC) || little(&head, 20) != RAW {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a capture that weir wrote"));
-    }
+/// The bytes cannot be read, or are no capture.
+pub fn segments(capture: impl Read, port: u16) -> io::Result<Vec<Segment>> {
+    let mut capture = Capture::open(capture).map_err(|error| match error {
+        CaptureError::Read(error) => error,
+        error => io::Error::new(io::ErrorKind::InvalidData, error),
+    })?;
     let mut found = vec![];
-    let mut record = [0; 16];
-    let mut packet = [0; HEADERS];
-    while found.len() < MOST_SEGMENTS && is_read(&mut capture, &mut record)? {
-        let length = little(&record, 8) as usize;
-        let told = length.min(HEADERS);
-        let rest = (length - told) as u64;
-        if !is_read(&mut capture, &mut packet[..told])?
-            || io::copy(&mut capture.by_ref().take(rest), &mut io::sink())? < rest
+    while found.len() < MOST_SEGMENTS {
+        let Some(frame) = capture.next_frame()? else { break };
+        if let Ok(Packet { ports, tcp: Some(tcp), .. }) = Packet::of(&frame)
+            && ports.contains(&port)
         {
-            break;
+            found.push(segment(frame.at, &tcp));
         }
-        let nanos = u64::from(little(&record, 0)) * 1_000_000_000 + u64::from(little(&record, 4));
-        found.extend(segment(&packet[..told], port, Time::from_nanos(nanos)));
     }
     Ok(found)
 }
 
-/// Fills the buffer; false if the capture ends first.
-fn is_read(capture: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match capture.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn little(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word))
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|word| u16::from_be_bytes(*word))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
-}
-
-/// Reads the headers of a packet (RFC 791, RFC 8200 without extension headers, RFC 9293). `None` if it is not of this flow.
-fn segment(ip: &[u8], port: u16, at: Time) -> Option<Segment> {
-    let (protocol, header, total) = match ip.first()? >> 4 {
-        4 => (*ip.get(9)?, usize::from(ip[0] & 15) * 4, usize::from(u16_at(ip, 2)?)),
-        6 => (*ip.get(6)?, 40, 40 + usize::from(u16_at(ip, 4)?)),
-        _ => return None,
-    };
-    let tcp = ip.get(header..).filter(|_| protocol == TCP && header >= 20)?;
-    if u16_at(tcp, 0)? != port && u16_at(tcp, 2)? != port {
-        return None;
-    }
-    let offset = usize::from(tcp.get(12)? >> 4) * 4;
-    let flags = *tcp.get(13)?;
-    let options = tcp.get(20..offset).unwrap_or_default();
-    Some(Segment {
-        at,
-        sequence: u32_at(tcp, 4)?,
-        payload: total.checked_sub(header + offset)? as u32,
-        syn: flags & 0x02 != 0,
-        acknowledgement: if flags & 0x10 == 0 { None } else { Some(u32_at(tcp, 8)?) },
-        sack: sack(options),
-    })
-}
-
-/// The SACK blocks among the options (kind 5, RFC 2018 section 3).
-fn sack(mut options: &[u8]) -> Vec<(u32, u32)> {
-    loop {
-        options = match options {
-            [1, rest @ ..] => rest,
-            [kind, length, ..] if *kind != 0 && *length >= 2 => {
-                let Some((option, behind)) = options.split_at_checked((*length).into()) else {
-                    return vec![];
-                };
-                if *kind == 5 {
-                    let block = |block: &[u8]| Some((u32_at(block, 0)?, u32_at(block, 4)?));
-                    return option[2..].chunks_exact(8).filter_map(block).collect();
-                }
-                behind
-            }
-            _ => return vec![],
-        };
-    }
+fn segment(at: Time, tcp: &Tcp) -> Segment {
+    let Tcp { sequence, acknowledgement, payload, syn, .. } = *tcp;
+    let sack = tcp.sack.iter().map_while(|block| *block).collect();
+    Segment { at, sequence, payload, syn, acknowledgement, sack }
 }
 
 #[cfg(test)]
@@ -135,7 +61,7 @@ mod tests {
 
     /// A capture of these packets, each with its second.
     fn capture(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
         bytes.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0]);
         for (second, packet) in packets {
             for word in [*second, 500, packet.len() as u32, packet.len() as u32] {
@@ -149,7 +75,7 @@ mod tests {
     /// An IPv4 packet with a TCP header that has these options, and this payload.
     fn packet(ports: [u16; 2], numbers: [u32; 2], flags: u8, options: &[u8], payload: usize) -> Vec<u8> {
         let total = 40 + options.len() + payload;
-        let mut bytes = vec![0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0, 0, 64, TCP];
+        let mut bytes = vec![0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0, 0, 64, weir_observe::TCP];
         bytes.resize(20, 0);
         ports.iter().for_each(|port| bytes.extend(port.to_be_bytes()));
         numbers.iter().for_each(|number| bytes.extend(number.to_be_bytes()));
