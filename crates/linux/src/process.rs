@@ -18,6 +18,9 @@ const MOST_PASSED: usize = 4;
 /// Interval between two looks whether processes have ended.
 const LOOK_UP: Duration = Duration::from_millis(5);
 
+/// How long a thread that was joined may be there.
+const JOINED: Duration = Duration::from_millis(200);
+
 /// Which of the two processes this is, after [`fork`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
@@ -33,8 +36,13 @@ pub enum Forked {
 /// # Errors
 /// The kernel's, or the process has several threads.
 pub fn fork(on_death: Signal) -> io::Result<Forked> {
-    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a process with several threads cannot be copied"));
+    let begun = Instant::now();
+    // The kernel takes a thread away a moment after it was joined.
+    while std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        if begun.elapsed() > JOINED {
+            return Err(io::Error::other("a process with several threads cannot be copied"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
     let parent = rustix::process::getpid();
     // SAFETY: this process has a single thread, so that no lock is held by a thread that the copy does not have.

@@ -107,7 +107,7 @@ fn with_program(reading: &mut Reading, mut root: Table, program: &str) -> Result
         .collect();
     // Real hosts have delays of their own.
     let text = format!(
-        "[run]\nhost_jitter = \"0 s\"\nstart_jitter = \"0 s\"\nwarmup = \"0 s\"\nrepeats = 1\n\
+        "[run]\nsample = \"100 ms\"\nhost_jitter = \"0 s\"\nstart_jitter = \"0 s\"\nwarmup = \"0 s\"\nrepeats = 1\n\
          [traffic.{WRAPPED}]\nworkload = {{ kind = \"command\", host = \"receiver\", may_fail = true, run = {} }}\n",
         quoted(program)
     );
@@ -118,6 +118,9 @@ fn with_program(reading: &mut Reading, mut root: Table, program: &str) -> Result
         && let Some(Item::Table(group)) = groups.0.get_mut(WRAPPED).map(|entry| &mut entry.value.item)
     {
         group.0.extend(place);
+    }
+    if let Some(Item::Table(run)) = root.0.get_mut("run").map(|entry| &mut entry.value.item) {
+        run.remove("windows");
     }
     root.remove("traffic");
     root.overlay(own);
