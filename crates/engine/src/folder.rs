@@ -34,6 +34,7 @@ pub struct ResultFolder {
     found: Found,
     /// Notes for the user about the folder.
     notes: Vec<String>,
+    /// Optima that the runs of this session are held against.
     answers: Answers,
     _lock: Lock,
 }

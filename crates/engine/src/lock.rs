@@ -26,11 +26,7 @@ impl Lock {
     /// Another process holds it, or its file cannot be written.
     pub fn take(folder: &Path) -> Result<Lock, FolderError> {
         let path = folder.join(FILE);
-        if path.is_symlink() {
-            return Err(at(&path)(std::io::Error::other("a symbolic link, which weir does not follow")));
-        }
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(at(&path))?;
+        let mut file = open(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -47,6 +43,17 @@ impl Lock {
             .map_err(at(&path))?;
         Ok(Lock { file })
     }
+}
+
+/// Opens a file that is locked, which is made if it does not exist.
+///
+/// # Errors
+/// It is a symbolic link, or cannot be written.
+pub(crate) fn open(path: &Path) -> Result<File, FolderError> {
+    if path.is_symlink() {
+        return Err(at(path)(std::io::Error::other("a symbolic link, which weir does not follow")));
+    }
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(at(path))
 }
 
 impl Drop for Lock {

@@ -6,15 +6,16 @@
 use crate::atomic_write::{OURS, atomic_write};
 use crate::error::{FolderError, at};
 use crate::folder::is_results;
+use crate::lock;
 use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file.
-pub(crate) const FILE: &str = "notes.json";
+const FILE: &str = "notes.json";
 /// Most bytes of a note, and most notes of a result.
 pub const LONGEST_NOTE: usize = 16_384;
 const MOST_NOTES: usize = 10_000;
@@ -127,11 +128,7 @@ fn change<T>(
         return Err(NoteError::NoResults(folder.display().to_string()));
     }
     let path = folder.join(format!("{OURS}notes-lock"));
-    if path.is_symlink() {
-        let what = io::Error::other("a symbolic link, which weir does not follow");
-        return Err(NoteError::Folder(at(&path)(what)));
-    }
-    let lock = File::options().write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+    let lock = lock::open(&path)?;
     lock.lock().map_err(at(&path))?;
     let mut all = notes(folder)?;
     let done = change(&mut all)?;

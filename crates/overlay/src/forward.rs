@@ -21,7 +21,7 @@ mod urgent;
 pub use candidate::{Kind, Pass};
 
 use crate::advertised::{Advertised, BinDepths};
-use crate::gradient::{Gradients, Side, is_closer};
+use crate::gradient::{Gradients, is_closer};
 use crate::linkstate::Routes;
 use crate::multicast::{self, Forwarding, Offer};
 use crate::nodes::{NodeId, Nodes, PerNode};
@@ -207,10 +207,12 @@ impl Forwarder {
     ) -> i64 {
         let mut largest = 0;
         let pass = if sensitive { Pass::Sensitive } else { Pass::All };
-        for port in view.ports {
-            for at in bins {
-                self.compare(view, port, *at, pass, &depth);
-                let differences = sides::downhill(&self.sides.0, &self.sides.1);
+        let (gradients, (here, there)) = (&self.config.gradients, &mut self.sides);
+        for bin in bins.iter().map(|at| view.queues.bin(*at)) {
+            sides::here(view, gradients, bin, pass, &depth, here);
+            for port in view.ports {
+                sides::there(view, gradients, port, bin, pass, there);
+                let differences = sides::downhill(here, there);
                 let asked = differences.filter(|(node, ..)| only.is_none_or(|only| only == *node));
                 largest = largest.max(asked.map(|(.., difference)| difference).sum());
             }
@@ -294,20 +296,6 @@ impl Forwarder {
         Decision { port: view.ports[candidate.port].number, bin: candidate.bin, nodes, action, reason }
     }
 
-    /// Computes both sides of a bin.
-    fn compare<B: Body, S: Default>(
-        &mut self,
-        view: &View<'_, B, S>,
-        port: &Port,
-        at: BinAt,
-        pass: Pass,
-        depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) {
-        let (bin, gradients) = (view.queues.bin(at), &self.config.gradients);
-        sides::here(view, gradients, bin, pass, depth, &mut self.sides.0);
-        sides::there(view, gradients, port, bin, pass, &mut self.sides.1);
-    }
-
     /// Adds what a bin could do toward a neighbour to the candidates.
     fn consider<B: Body, S: Default>(
         &mut self,
@@ -324,10 +312,10 @@ impl Forwarder {
         if matches!(bin.key, Key::Group(_)) && !self.is_indexed() {
             return self.consider_total(view, index, at, pass, depth);
         }
-        self.compare(view, port, at, pass, depth);
-        let arrives_at = matches!(bin.key, Key::Node(_)).then_some(port.node);
-        let (here, there) = &self.sides;
-        let Slope { packets, zombies } = Slope::of(here, there, arrives_at, self.config.zombies_first);
+        let (gradients, (here, there)) = (&self.config.gradients, &mut self.sides);
+        sides::here(view, gradients, bin, pass, depth, here);
+        sides::there(view, gradients, port, bin, pass, there);
+        let Slope { packets, zombies } = Slope::of(here, there, bin.key, port, self.config.zombies_first);
         for (kind, (nodes, weight)) in [(Kind::Packets, packets), (Kind::Zombies, zombies)] {
             if !nodes.is_empty() {
                 self.candidates.push(Candidate { nodes, weight, ..Candidate::new(kind, index, at, pass) });
@@ -438,8 +426,8 @@ impl Forwarder {
         let told = |port: &Port| view.advertised[port.number].bin(bin.key);
         let toward = |port: &Port, told: &BinDepths<'_>, node: NodeId| {
             let own = depth(bin.destinations.get(node)?, false);
-            let (own, there) = sides_of(view.routes, port, node, own, told.of(node, false));
-            self.config.gradients.difference(own, there)
+            let there = sides::their_side(view.routes, port, node, told.of(node, false));
+            self.config.gradients.difference(sides::own_side(view.routes, node, own), there)
         };
         let port = &view.ports[candidate.port];
         let (here, least) = (told(port), -(self.config.multicast.opportunism.get() as i64));
@@ -455,14 +443,6 @@ impl Forwarder {
         }
         along
     }
-}
-
-/// Both sides of a gradient.
-fn sides_of(routes: &Routes, port: &Port, node: NodeId, own: u64, theirs: u64) -> (Side, Side) {
-    // At the destination itself nothing waits.
-    let there = if port.node == node { 0 } else { theirs };
-    let own = Side { depth: own, hops: routes.hops(node) };
-    (own, Side { depth: there, hops: routes.hops_via(port.number, node) })
 }
 
 /// The nodes of a set to which a neighbour is closer than this node.

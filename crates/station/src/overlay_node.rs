@@ -4,6 +4,7 @@
 //! A lab places the nodes by `[overlay]`. Links between nodes are `wire`s, whose rate, delay and loss are known at once, so that a link
 //! that loses every packet takes none; or SLIQ connections ([`hop`]), which measure the path.
 
+mod agenda;
 mod carried;
 mod cat;
 mod connected;
@@ -14,6 +15,7 @@ mod planning;
 mod state;
 
 use crate::{Parameters, StationContext};
+use agenda::Agenda;
 use carried::{Carried, Out};
 use cat::Carrier;
 use entry::Entry;
@@ -209,8 +211,8 @@ pub(crate) struct OverlayNode<P> {
     entries: Vec<Entry>,
     planner: Option<Planner>,
     leaving: Vec<Leaving>,
-    /// When a flow that waits is looked at again.
-    entries_at: Time,
+    /// When each of them is looked at again.
+    agenda: Agenda,
     /// When the node has something to do, and when the station has.
     node_due: Time,
     due: Time,
@@ -243,7 +245,7 @@ impl<P: Wire> OverlayNode<P> {
             entries: Vec::new(),
             planner: None,
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
-            entries_at: Time::ZERO,
+            agenda: Agenda::new([].into_iter()),
             node_due: Time::ZERO,
             due: Time::ZERO,
             now: Time::ZERO,
@@ -264,6 +266,7 @@ impl<P: Wire> OverlayNode<P> {
             let is_planned = config.planner.unwrap_or_else(|| plans(&seat.entering));
             station.planner = is_planned.then(|| Planner::new(Time::ZERO));
             station.entries = seat.entering.iter().map(|flow| Entry::new(flow, seat.seed, node)).collect();
+            station.agenda = Agenda::new(station.entries.iter().map(|entry| entry.next));
         }
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
@@ -322,7 +325,7 @@ impl<P: Wire> OverlayNode<P> {
         net.take_in(&mut packet, entry.counts.iter().copied());
         let (flow, admitted) = (entry.at, Admitted { ecn: packet.ecn() as u8, ..entry.admitted });
         entry.has_sent(node, bytes, net.now());
-        self.entries_at = self.entries_at.min(entry.next);
+        self.agenda.set(at, entry.next);
         let carried = Carried::new(packet, bytes);
         self.call(1, net, |node, now, out| node.admit(flow, admitted, carried, now, out));
     }
@@ -376,15 +379,15 @@ impl<P: Wire> OverlayNode<P> {
     /// Admits the flows whose time has come.
     fn admit(&mut self, net: &mut Net<'_, P>) {
         let (now, Some(node)) = (net.now(), &self.node) else { return };
-        if self.entries_at > now {
-            return;
-        }
-        for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
+        let mut first = 0;
+        while let Some(at) = self.agenda.due(first, now) {
+            let entry = &mut self.entries[at];
             if entry.look(node, now) {
                 net.admit(FlowId(entry.flow));
             }
+            self.agenda.set(at, entry.next);
+            first = at + 1;
         }
-        self.entries_at = self.entries.iter().map(|entry| entry.next).min().unwrap_or(Time::NEVER);
     }
 }
 
@@ -393,7 +396,7 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
         let FlowId(flow) = packet.flow();
         if packet.destination() == net.node() {
             self.receive(packet, from, net);
-        } else if let Ok(at) = self.entries.binary_search_by_key(&flow, |entry| entry.flow) {
+        } else if let Some(at) = self.entry_at(flow) {
             self.enter(at, packet, net);
         } else {
             net.forward(packet);
@@ -418,8 +421,7 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
     }
 
     fn admits(&self, flow: FlowId) -> bool {
-        let at = self.entries.binary_search_by_key(&flow.0, |entry| entry.flow);
-        at.is_ok_and(|at| self.entries[at].is_open)
+        self.entry_at(flow.0).is_some_and(|at| self.entries[at].is_open)
     }
 
     fn held(&self) -> u64 {

@@ -141,5 +141,8 @@ mod tests {
         (1..10).for_each(|number| sender.board.mark_sacked(number));
         // Eight heads of 832 bytes are 2.9 segments of 2280.
         assert_eq!(sender.held(), 28 * MSS);
+        let mut sender = self::sender(30, 0);
+        (1..10).step_by(2).for_each(|number| sender.board.mark_sacked(number));
+        assert_eq!(sender.held(), 30 * MSS, "behind each missing segment stands a single one");
     }
 }

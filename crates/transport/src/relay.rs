@@ -57,6 +57,8 @@ struct Proxy {
     /// Bytes that the host has taken, and those of them that its application has not read.
     given: u64,
     unread: u64,
+    /// When it may be asked again: never before the last time at which something happened, since what must go at once may have to wait for
+    /// the node to admit it.
     rested: Time,
     /// When the application is told that the connection is open: as soon as it was asked for.
     opened: Time,
@@ -104,6 +106,7 @@ impl Proxy {
     }
 
     fn begin(&mut self, now: Time) {
+        self.rested = self.rested.max(now);
         if !self.is_open {
             self.is_open = true;
             self.relay = Relay::new(MOST, now);
@@ -271,6 +274,25 @@ mod tests {
         assert_eq!(read, 3000);
         exchange(&mut ends, Time::ZERO + Span::from_secs(9));
         assert_eq!(ends[0].retransmitted(), Some(0));
+    }
+
+    /// The node of the receiver knows no way back yet, so nothing is asked of its proxy.
+    #[test]
+    fn an_answer_that_is_not_admitted_is_due_when_its_cause_came() {
+        let mut ends = ends();
+        ends[0].open(Time::ZERO);
+        let mut first = Body::Segment(Default::default());
+        ends[0].transmit(&mut first, Time::ZERO).expect("it opens the connection");
+        let came = Time::ZERO + Span::from_millis(75);
+        ends[1].receive(&first, Ecn::NotEct, came);
+        assert_eq!(ends[1].next_timer(), came);
+        ends[1].on_timer(came);
+        assert_eq!(ends[1].next_timer(), came + REST);
+        // One that the other proxy gave up is answered by a reset, at once again.
+        let late = came + Span::from_secs(9);
+        ends[1].on_timer(late);
+        ends[1].receive(&first, Ecn::NotEct, late + Span::from_millis(50));
+        assert_eq!(ends[1].next_timer(), late + Span::from_millis(50));
     }
 
     #[test]

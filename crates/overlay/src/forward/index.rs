@@ -7,7 +7,7 @@ use super::candidate::{Candidate, Kind, Pass};
 use super::sides::{self, Here, Slope, There};
 use super::{Config, Port, View};
 use crate::nodes::{NodeId, Nodes};
-use crate::packet::{Body, Key};
+use crate::packet::Body;
 use crate::queue::{BinAt, Destination};
 use peaks::Peaks;
 use std::cmp::Reverse;
@@ -64,8 +64,7 @@ impl Toward {
             sides::there(view, &config.gradients, port, bin, Pass::All, &mut told.sides);
             (told.nodes, told.is_current) = (nodes, true);
         }
-        let arrives_at = matches!(bin.key, Key::Node(_)).then_some(port.node);
-        let slope = Slope::of(here, &told.sides, arrives_at, config.zombies_first);
+        let slope = Slope::of(here, &told.sides, bin.key, port, config.zombies_first);
         self.set(index, slope);
     }
 

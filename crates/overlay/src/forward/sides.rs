@@ -4,7 +4,9 @@
 use super::candidate::{Kind, Pass};
 use super::{Port, View};
 use crate::gradient::{Gradients, Side};
+use crate::linkstate::Routes;
 use crate::nodes::{NodeId, Nodes};
+use crate::packet::Key;
 use crate::queue::{Bin, Destination};
 
 /// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
@@ -34,6 +36,17 @@ pub(super) struct There {
     floor: i64,
 }
 
+/// This node's side of a gradient, where so many bytes wait for a destination.
+pub(super) fn own_side(routes: &Routes, node: NodeId, depth: u64) -> Side {
+    Side { depth, hops: routes.hops(node) }
+}
+
+/// A neighbour's side, if it has told so many bytes. At the destination itself nothing waits.
+pub(super) fn their_side(routes: &Routes, port: &Port, node: NodeId, told: u64) -> Side {
+    let depth = if port.node == node { 0 } else { told };
+    Side { depth, hops: routes.hops_via(port.number, node) }
+}
+
 /// Computes this node's side of a bin, a value for each of its destinations.
 pub(super) fn here<B, S: Default>(
     view: &View<'_, B, S>,
@@ -52,7 +65,7 @@ pub(super) fn here<B, S: Default>(
             _ => Some(Kind::Packets),
         };
         // Without a way from here nothing goes but downhill from 0.
-        let height = gradients.height(Side { depth, hops: view.routes.hops(node) }).unwrap_or(0);
+        let height = gradients.height(own_side(view.routes, node, depth)).unwrap_or(0);
         Here { height: if depth == 0 { i64::MIN } else { height }, node, has }
     }));
 }
@@ -69,9 +82,7 @@ pub(super) fn there<B, S>(
     let told = view.advertised[port.number].bin(bin.key);
     into.clear();
     into.extend(bin.destinations.nodes().iter().map(|node| {
-        // At the destination itself nothing waits.
-        let depth = if port.node == node { 0 } else { told.of(node, pass.is_sensitive()) };
-        let side = Side { depth, hops: view.routes.hops_via(port.number, node) };
+        let side = their_side(view.routes, port, node, told.of(node, pass.is_sensitive()));
         match gradients.height(side) {
             Some(height) => There { height, floor: height + gradients.least(side, pass.is_sensitive()) },
             None => There { height: 0, floor: i64::MAX },
@@ -86,13 +97,8 @@ pub(super) fn downhill(here: &[Here], there: &[There]) -> impl Iterator<Item = (
 }
 
 impl Slope {
-    /// What the destinations of a bin do toward a neighbour that is this node.
-    pub(super) fn of(
-        here: &[Here],
-        there: &[There],
-        arrives_at: Option<NodeId>,
-        zombies_first: bool,
-    ) -> Slope {
+    /// What a bin could do toward the neighbour at a port, from both sides of it.
+    pub(super) fn of(here: &[Here], there: &[There], key: Key, port: &Port, zombies_first: bool) -> Slope {
         let mut slope = Slope::default();
         for (node, has, difference) in downhill(here, there) {
             let side = match has {
@@ -103,12 +109,27 @@ impl Slope {
             *side = (side.0.with(node), side.1 + difference);
         }
         // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
-        if arrives_at.is_some_and(|node| slope.packets.0.has(node)) {
+        if matches!(key, Key::Node(_)) && slope.packets.0.has(port.node) {
             slope.packets.1 += 1;
         }
         if !slope.packets.0.is_empty() && !zombies_first {
             slope.zombies = (Nodes::EMPTY, 0);
         }
         slope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::id;
+
+    #[test]
+    fn a_destination_goes_downhill_only_above_the_floor_of_the_neighbour() {
+        let here =
+            [1250, 1251, i64::MIN].map(|height| Here { height, node: id(3), has: Some(Kind::Packets) });
+        let there = [There { height: 1100, floor: 1250 }; 3];
+        let moves: Vec<_> = downhill(&here, &there).collect();
+        assert_eq!(moves, [(id(3), Some(Kind::Packets), 151)]);
     }
 }

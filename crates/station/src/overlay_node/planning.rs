@@ -17,7 +17,7 @@ pub(super) fn plans(entering: &[Entering]) -> bool {
 impl<P: Wire> OverlayNode<P> {
     /// When a flow or the planner has something to do.
     pub(super) fn flows_due(&self) -> Time {
-        self.entries_at.min(self.planner.as_ref().map_or(Time::NEVER, |planner| planner.next_time()))
+        self.agenda.soonest().min(self.planner.as_ref().map_or(Time::NEVER, |planner| planner.next_time()))
     }
 
     /// Tells the planner how all is, and does what it says.
@@ -41,26 +41,27 @@ impl<P: Wire> OverlayNode<P> {
         drop(flows);
         self.planner = Some(planner);
         for (flow, priority) in transfers {
-            if let Some(entry) = self.entry_mut(flow) {
-                entry.admission.prioritise(priority);
+            if let Some(at) = self.entry_at(flow) {
+                self.entries[at].admission.prioritise(priority);
             }
         }
         for decision in decisions {
-            let Some(entry) = self.entry_mut(decision.flow) else { continue };
+            let Some(at) = self.entry_at(decision.flow) else { continue };
+            let entry = &mut self.entries[at];
             let was_open = entry.is_open;
             entry.admission.command(decision.command, decision.reason, now);
             entry.settle(now);
+            self.agenda.set(at, entry.next);
             if entry.is_open && !was_open {
                 net.admit(FlowId(decision.flow));
             }
         }
         self.entries.iter_mut().for_each(|entry| entry.peak = entry.price);
-        self.entries_at = self.entries.iter().map(|entry| entry.next).min().unwrap_or(Time::NEVER);
     }
 
-    fn entry_mut(&mut self, flow: u32) -> Option<&mut Entry> {
-        let at = self.entries.binary_search_by_key(&flow, |entry| entry.flow).ok()?;
-        self.entries.get_mut(at)
+    /// Where a flow that enters here stands among them.
+    pub(super) fn entry_at(&self, flow: u32) -> Option<usize> {
+        self.entries.binary_search_by_key(&flow, |entry| entry.flow).ok()
     }
 
     /// What each link can carry of payload: its capacity less the part that headers and messages have had so far.
