@@ -68,13 +68,16 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// Makes a command run inside a network namespace, and end when the thread that starts it ends.
+/// Makes a command run inside a network namespace, with no signal blocked, and end when the thread that starts it ends.
 pub fn inside(command: &mut Command, namespace: &OwnedFd) {
     let namespace: RawFd = namespace.as_raw_fd();
-    // SAFETY: setns and prctl are system calls that change the new process alone; nothing is allocated.
+    // SAFETY: the functions change the new process alone, and allocate nothing; the set is set by sigemptyset(3) before it is used.
     unsafe {
         command.pre_exec(move || {
-            if libc::setns(namespace, libc::CLONE_NEWNET) != 0
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            if libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) != 0
+                || libc::setns(namespace, libc::CLONE_NEWNET) != 0
                 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) != 0
             {
                 return Err(io::Error::last_os_error());

@@ -1,6 +1,7 @@
 //! A program behind a network (`weir wrap`): the program's host and the far end are network namespaces, the network between them is
 //! that of a live run, and the run lasts as long as the program.
 
+mod forward;
 mod keeper;
 mod replay;
 
@@ -48,7 +49,8 @@ fn versions() -> &'static [Ip] {
     if sysctl("ipv6.conf.all.disable_ipv6").is_some() { &[Ip::V4, Ip::V6] } else { &[Ip::V4] }
 }
 
-/// Runs a program at the receiving host of the run's only group. `title` is the program as it was typed.
+/// Runs a program at the receiving host of the run's only group. `title` is the program as it was typed; connections to the ports
+/// `forward` of the far end are relayed to this host.
 ///
 /// # Errors
 /// The network cannot be built; the program cannot be run.
@@ -56,9 +58,10 @@ pub fn wrap(
     run: &Run,
     keeper: &Keeper,
     title: &str,
+    forward: &[u16],
     recorder: &mut dyn Recorder,
 ) -> Result<Wrapped, EngineError> {
-    let wrapped = wrap_kept(run, keeper, title, recorder);
+    let wrapped = wrap_kept(run, keeper, title, forward, recorder);
     keeper.end();
     wrapped
 }
@@ -67,6 +70,7 @@ fn wrap_kept(
     run: &Run,
     keeper: &Keeper,
     title: &str,
+    forward: &[u16],
     recorder: &mut dyn Recorder,
 ) -> Result<Wrapped, EngineError> {
     let failed = |error: io::Error| EngineError::Failed(format!("cannot build the network: {error}"));
@@ -86,6 +90,11 @@ fn wrap_kept(
     };
     near_host.namespace.inside(|| permit(&PROGRAM)).map_err(failed)?;
     far_host.namespace.inside(|| permit(&FAR_END)).map_err(failed)?;
+    for &port in forward {
+        forward::forward(&far_host.namespace, port, versions().contains(&Ip::V6)).map_err(|error| {
+            EngineError::Failed(format!("cannot listen at port {port} of the far end: {error}"))
+        })?;
+    }
     let ended = Mutex::new(None);
     let drive = |clock: Clock, over: &AtomicBool| {
         std::thread::sleep(Duration::from_nanos(clock.until_start().as_nanos()));

@@ -6,6 +6,7 @@ use crate::{print, print_json};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::ErrorKind;
+use weir_base::terminal::printable_line;
 use weir_live::control::{Request, ask, running};
 
 /// Runs the subcommand.
@@ -17,6 +18,9 @@ pub(crate) fn link(action: &LinkAction) -> Result<(), Failure> {
     }
 }
 
+/// Most characters of a title that are shown.
+const WIDEST: usize = 100;
+
 /// A run that answers, and its links.
 struct Running {
     name: String,
@@ -26,6 +30,16 @@ struct Running {
 impl Running {
     fn links(&self) -> &[Value] {
         self.about["links"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// What runs, in a line that fits on a terminal.
+    fn title(&self) -> String {
+        let title = plain(&self.about["title"]);
+        let mut short: String = title.chars().take(WIDEST).collect();
+        if short.len() < title.len() {
+            short.push_str("...");
+        }
+        short
     }
 
     fn link(&self, name: &str) -> Option<&Value> {
@@ -57,9 +71,9 @@ fn list(as_json: bool) -> Result<(), Failure> {
     }
     let mut text = String::new();
     for run in &all {
-        let (title, up) = (plain(&run.about["title"]), run.about["up_s"].as_f64().unwrap_or(0.0));
+        let up = run.about["up_s"].as_f64().unwrap_or(0.0);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}  {title}, for {up:.0} s", run.name);
+        let _ = writeln!(text, "{}  {}, for {up:.0} s", run.name, run.title());
         let width = run.links().iter().map(|link| plain(&link["name"]).len()).max().unwrap_or(0);
         for link in run.links() {
             let _ = writeln!(text, "  {:width$}  {}", plain(&link["name"]), settings(link));
@@ -75,7 +89,7 @@ fn show(name: &str, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return print_json(&json!({ "run": run.name, "link": about, "changes": changes }));
     }
-    let mut text = format!("{}:{link}  {}\n", run.name, plain(&run.about["title"]));
+    let mut text = format!("{}:{link}  {}\n", run.name, run.title());
     for (key, value) in about.as_object().into_iter().flatten().filter(|(key, _)| *key != "name") {
         let _ = writeln!(text, "  {key:9}  {}", plain(value));
     }
@@ -144,7 +158,7 @@ fn settings(link: &Value) -> String {
     all.map(|(key, value)| format!("{key} {}", plain(value))).collect::<Vec<_>>().join(", ")
 }
 
-/// A value without quotes.
+/// A value without quotes, and without what a terminal would obey.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), |text| printable_line(text).into_owned())
 }

@@ -28,7 +28,9 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     // An ordinary user's process moves into a user namespace; it must still have a single thread. The check tells whether this worked.
     let _ = weir_linux::enter();
     Live.check(&run)?;
-    let program = Program { words, serve: args.serve.clone(), far_end: far_end(&run) };
+    let forward: Vec<u16> = args.forward.iter().map(|port| port.get()).collect();
+    let program =
+        Program { words, serve: args.serve.clone(), forward: forward.clone(), far_end: far_end(&run) };
     let (keeper, signals) = Keeper::start(program).map_err(|error| cannot("be started", &error))?;
     let keeper = std::sync::Arc::new(keeper);
     let passing = keeper.clone();
@@ -39,8 +41,8 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     greet(args, &run);
     let (mut tally, mut records) = (Tally::new(&run), Records::default());
     let wrapped = match args.report {
-        Some(_) => weir_live::wrap(&run, &keeper, &title, &mut records)?,
-        None => weir_live::wrap(&run, &keeper, &title, &mut tally)?,
+        Some(_) => weir_live::wrap(&run, &keeper, &title, &forward, &mut records)?,
+        None => weir_live::wrap(&run, &keeper, &title, &forward, &mut tally)?,
     };
     let Wrapped { status, outcome } = wrapped;
     let status = status.map_err(|error| not_run(&args.command, &error))?;

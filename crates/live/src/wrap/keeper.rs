@@ -32,6 +32,8 @@ pub struct Program {
     pub words: Vec<OsString>,
     /// A command for the far end, which a shell runs; it is ended after the program.
     pub serve: Option<OsString>,
+    /// Ports of the far end that this host answers; no sign that the command there listens.
+    pub forward: Vec<u16>,
     /// The addresses of the far end, which the program finds in its environment.
     pub far_end: Vec<IpAddr>,
 }
@@ -137,27 +139,35 @@ impl Keeper {
 
 /// The keeper's work. What it tells weir is a letter and a number a line: `b` the program has begun (its process id), `f` it cannot be
 /// run (the error's number), `e` it has ended (its status, as wait(2) gives it).
-fn keep(program: &Program, weir: &UnixStream) -> io::Result<()> {
+fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<()> {
     adopt_orphans()?;
     let signals = Signals::block_these(&[libc::SIGCHLD, libc::SIGTERM])?;
     let passed = take_passed(weir.as_fd())?;
     let [near, far] = &passed[..] else { return Err(io::ErrorKind::InvalidData.into()) };
+    let ended = live(program, near, far, weir, &signals);
+    // Without weir there is no network any more, and nothing to wait for.
+    end_children(if matches!(ended, Ok(Some(_))) { GRACE } else { Duration::ZERO });
+    ended?.map_or(Ok(()), |told| writeln!(weir, "{told}"))
+}
+
+/// Starts the command at the far end and the program, and waits for the program's end. Returns what weir is to be told of it; `None` if the
+/// keeper is to end first.
+fn live(
+    program: &Program,
+    near: &OwnedFd,
+    far: &OwnedFd,
+    mut weir: &UnixStream,
+    signals: &Signals,
+) -> io::Result<Option<String>> {
     if let Some(text) = &program.serve {
         serve(program, text, far)?;
     }
-    let mut tell = weir;
     let begun = match command(program, near).spawn() {
         Ok(child) => child.id(),
-        Err(error) => {
-            end_children(GRACE);
-            return writeln!(tell, "f {}", error.raw_os_error().unwrap_or(libc::EINVAL));
-        }
+        Err(error) => return Ok(Some(format!("f {}", error.raw_os_error().unwrap_or(libc::EINVAL)))),
     };
-    writeln!(tell, "b {begun}")?;
-    let status = wait_for(begun, &signals)?;
-    // Without weir there is no network any more, and nothing to wait for.
-    end_children(if status.is_some() { GRACE } else { Duration::ZERO });
-    status.map_or(Ok(()), |status| writeln!(tell, "e {}", status.into_raw()))
+    writeln!(weir, "b {begun}")?;
+    Ok(wait_for(begun, signals)?.map(|status| format!("e {}", status.into_raw())))
 }
 
 /// Waits for the end of a child; `None` if the keeper is to end first.
@@ -200,9 +210,11 @@ fn serve(program: &Program, text: &OsString, far: &OwnedFd) -> io::Result<()> {
     environment(&mut command, program);
     inside(&mut command, far);
     let server = command.spawn()?.id();
-    let begun = Instant::now();
-    while begun.elapsed() < READY && std::fs::metadata(format!("/proc/{server}/net")).is_ok() {
-        if listens(server) {
+    let (begun, weir) = (Instant::now(), rustix::process::getppid());
+    let has_ended = || std::fs::metadata(format!("/proc/{server}/net")).is_err();
+    // A process whose parent has ended gets another one.
+    while begun.elapsed() < READY && !has_ended() && rustix::process::getppid() == weir {
+        if listens(server, &program.forward) {
             break;
         }
         std::thread::sleep(LOOK_UP);
@@ -210,14 +222,36 @@ fn serve(program: &Program, text: &OsString, far: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a socket in the network namespace of a process listens (proc(5)): TCP in state 0A, or any of UDP.
-fn listens(process: u32) -> bool {
-    let sockets = |table: &str| {
-        let text = std::fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
-        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+/// Whether a socket in the network namespace of a process listens at another port than these (proc(5)): TCP in state 0A, or any of UDP.
+fn listens(process: u32, others: &[u16]) -> bool {
+    let table = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{process}/net/{name}")).unwrap_or_default();
+        text.lines().skip(1).filter_map(|line| socket(line, others)).collect::<Vec<_>>()
     };
-    let tcp = ["tcp", "tcp6"].iter().flat_map(|table| sockets(table));
-    let is_listening = |line: String| line.split_whitespace().nth(3) == Some("0A");
-    tcp.map(is_listening).any(|listens| listens)
-        || ["udp", "udp6"].iter().any(|table| !sockets(table).is_empty())
+    ["tcp", "tcp6"].iter().flat_map(|name| table(name)).any(|state| state == "0A")
+        || ["udp", "udp6"].iter().any(|name| !table(name).is_empty())
+}
+
+/// The state of a socket in such a table, unless its port is one of these.
+fn socket(line: &str, others: &[u16]) -> Option<String> {
+    let mut fields = line.split_whitespace();
+    let (_, port) = fields.nth(1)?.rsplit_once(':')?;
+    let state = fields.nth(1)?;
+    let is_another = u16::from_str_radix(port, 16).is_ok_and(|port| !others.contains(&port));
+    is_another.then(|| state.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_kernels_table_has_a_port_and_a_state() {
+        let line =
+            "   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1234";
+        assert_eq!(socket(line, &[]), Some("0A".into()));
+        assert_eq!(socket(line, &[80]), Some("0A".into()));
+        assert_eq!(socket(line, &[80, 8080]), None);
+        assert_eq!(socket("", &[]), None);
+    }
 }
