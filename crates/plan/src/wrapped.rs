@@ -49,7 +49,9 @@ fn of_links(reading: &mut Reading, lines: &[String]) -> Result<Table, Diagnostic
     let mut links = vec![];
     for line in lines {
         let file = reading.line("--link", line);
-        links.push(one_line::parse(line, file).map_err(|faults| reading.fail(faults))?);
+        let table = one_line::parse(line, file).map_err(|faults| reading.fail(faults))?;
+        let origin = Origin::new(file, 0..line.len());
+        links.push(Entry { named: origin, value: Node { item: Item::Table(table), origin } });
     }
     let text = "format = 1\n";
     let file = reading.line("wrap", text);
@@ -59,12 +61,12 @@ fn of_links(reading: &mut Reading, lines: &[String]) -> Result<Table, Diagnostic
         Entry { named: origin, value: Node { item: Item::Table(table), origin } }
     };
     if let [only] = &links[..] {
-        root.0.insert("dumbbell".into(), entry(only.clone()));
+        root.0.insert("dumbbell".into(), only.clone());
         return Ok(root);
     }
     // Data goes from left to right, so the link nearest the program is the last of the chain.
     let numbered = links.into_iter().enumerate().rev();
-    let members = numbered.map(|(before, link)| (format!("link{}", before + 1), entry(link)));
+    let members = numbered.map(|(before, link)| (format!("link{}", before + 1), link));
     let members = entry(Table(members.collect()));
     root.0.insert("chain".into(), entry(Table(std::iter::once(("links".into(), members)).collect())));
     Ok(root)
@@ -189,7 +191,9 @@ mod tests {
         assert_eq!(problem("rate=5mbit rtt=40ms queue=pei"), (Some(27), "did you mean \"pie\"?".into()));
         assert_eq!(problem("rate=5mbps rtt=40ms").0, Some(6));
         assert_eq!(problem("rate=5mbit rtt=40").0, Some(16));
-        assert!(problem("rate=5mbit").1.contains("rtt = "), "{:?}", problem("rate=5mbit"));
+        let (at, help) = problem("rate=5mbit");
+        assert!(at == Some(1) && help.contains("rtt = "), "{at:?} {help}");
+        assert_eq!(problem("").0, Some(1));
     }
 
     #[test]

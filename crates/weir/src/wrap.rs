@@ -4,7 +4,7 @@ use crate::cli::{EngineName, WrapArgs};
 use crate::commands;
 use crate::failure::Failure;
 use crate::run::{Execution, execute};
-use crate::say;
+use crate::{print, say};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -24,6 +24,9 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     };
     let title = typed(&words);
     let lab = lab(args, &title, &[])?;
+    if args.print {
+        return print(lab.source());
+    }
     let run = lab.runs().remove(0);
     // An ordinary user's process moves into a user namespace; it must still have a single thread. The check tells whether this worked.
     let _ = weir_linux::enter();

@@ -75,21 +75,21 @@ impl<'a> Links<'a> {
 
 /// A link with the changes of its schedule up to a time.
 fn present(link: &Link, now: Time) -> Link {
-    let mut link = link.clone();
+    let mut present = link.clone();
     let later = link.schedule.partition_point(|change| Time::ZERO + change.at <= now);
-    for change in link.schedule[..later].to_vec() {
+    for change in link.schedule[..later].iter().cloned() {
         if change.rate.is_some() {
-            (link.rate, link.trace) = (change.rate, change.trace);
+            (present.rate, present.trace) = (change.rate, change.trace);
         }
-        link.delay = change.delay.unwrap_or(link.delay);
-        link.loss = change.loss.unwrap_or(link.loss);
-        link.largest = change.largest.or(link.largest);
-        link.jitter = change.jitter.or(link.jitter);
-        link.duplicate = change.duplicate.unwrap_or(link.duplicate);
-        link.corrupt = change.corrupt.unwrap_or(link.corrupt);
-        link.queue = change.queue.unwrap_or(link.queue);
+        present.delay = change.delay.unwrap_or(present.delay);
+        present.loss = change.loss.unwrap_or(present.loss);
+        present.largest = change.largest.or(present.largest);
+        present.jitter = change.jitter.or(present.jitter);
+        present.duplicate = change.duplicate.unwrap_or(present.duplicate);
+        present.corrupt = change.corrupt.unwrap_or(present.corrupt);
+        present.queue = change.queue.unwrap_or(present.queue);
     }
-    link
+    present
 }
 
 /// A link's settings in words, those that it has.

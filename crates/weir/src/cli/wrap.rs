@@ -34,6 +34,9 @@ pub(crate) struct WrapArgs {
     /// Relay connections (TCP) to this port of the far end to the same port of this host, at 127.0.0.1
     #[arg(long, value_name = "PORT")]
     pub forward: Vec<std::num::NonZeroU16>,
+    /// Print the network as a lab, and run nothing
+    #[arg(long)]
+    pub print: bool,
     /// Write a result with a report into this folder
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,

@@ -3,6 +3,7 @@
 
 mod ends;
 mod links;
+mod translations;
 
 use crate::place::{Place, status, text};
 use std::process::Output;
