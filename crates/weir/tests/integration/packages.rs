@@ -105,7 +105,8 @@ fn a_fresh_machine_gets_what_the_build_needs_and_builds_the_kernel_controls() {
 
 #[test]
 fn each_package_is_searched_for_separately() {
-    let machine = Machine::with(0, &["gcc", "make", "chromium", "iproute2", "python3", "pkg-config", "zlib1g-dev"]);
+    let machine =
+        Machine::with(0, &["gcc", "make", "chromium", "iproute2", "python3", "pkg-config", "zlib1g-dev"]);
     assert_eq!(machine.deps("test", true).0, 0);
     assert_eq!(machine.installed(), ["tshark", "clang", "libelf-dev"]);
     assert_eq!(machine.features(), "--features weir/kernel");

@@ -139,3 +139,24 @@ fn a_report_has_the_commands_run_and_the_changes_of_its_links() {
     assert_eq!(results.runs.len(), 1);
     assert!(format!("{:?}", results.runs[0].file).contains("the link up was changed at"));
 }
+
+#[test]
+fn the_links_of_a_live_run_change_too_and_its_results_say_so() {
+    let Some(place) = place() else { return };
+    let lab =
+        "format = 1\n[run]\nduration = '6 s'\n[dumbbell]\nrate = '9 Mbit/s'\nrtt = '4 ms'\n[traffic.a]\n";
+    std::fs::write(place.path("changed.toml"), lab).unwrap();
+    let mut command = place.command(&["run", "changed.toml", "--on", "live", "--out", "out"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let down = format!("{}:down", child.id());
+    let begun = Instant::now();
+    while status(&place.weir(&["link", "set", &down, "rate=5mbit"])) != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the run answers");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // On a busy machine the run is invalid, and its results say the same.
+    child.wait().unwrap();
+    let results = weir_engine::Results::open(&place.path("out")).unwrap();
+    let told = format!("{:?}", results.runs[0].file);
+    assert!(told.contains("the link down was changed at") && told.contains("from outside the lab"), "{told}");
+}
