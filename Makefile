@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed tests-speed same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed tests-speed wrap same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -113,6 +113,10 @@ fuzz:
 ## docs/tests-speed.md
 tests-speed: build
 	scripts/tests-speed $(WEIR)
+
+## wrap: shows that programs behave behind `weir wrap`, and measures what it adds (idle, as root); writes docs/wrap-measured.md
+wrap: build
+	scripts/wrap $(WEIR)
 
 ## sliq-speed: measures SLIQ over UDP beside quinn (idle, as root)
 sliq-speed: build

@@ -24,6 +24,13 @@ pub fn fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
     fabric::Fabric::with_stations(&fabric_config(run), stations)
 }
 
+/// The same, whose instrumented links may change at any time.
+pub fn changeable_fabric<P: fabric::Wire + 'static>(run: &Run) -> fabric::Fabric<P> {
+    let mut fabric = fabric(run);
+    fabric.expect_changes(&fabric_config(run));
+    fabric
+}
+
 /// The groups of a run whose packets carry headers of the Coordination Protocol.
 fn coordinated(run: &Run) -> Vec<Coordinated> {
     let flows = |(number, group): (usize, &weir_plan::Group)| {

@@ -29,7 +29,7 @@ mod shards;
 mod yardsticks;
 
 pub use atomic_write::{atomic_write, create_folder};
-pub use build::{check_traces, fabric};
+pub use build::{changeable_fabric, check_traces, fabric};
 pub use capture::{Capture, captured, segments, segments_of};
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;

@@ -2,6 +2,7 @@
 
 mod card;
 mod carry;
+mod change;
 mod counts;
 mod deferred;
 mod endless;
@@ -19,6 +20,7 @@ use crate::tap::Taps;
 use crate::transit::Transits;
 use crate::wire::Wire;
 use crate::{config, config::Config};
+use change::Event;
 use endless::Endless;
 use station::Stations;
 use std::collections::VecDeque;
@@ -82,24 +84,6 @@ pub struct Fabric<P> {
     delivered: u64,
     pub(crate) corrupted: u64,
     unroutable: u64,
-}
-
-/// A scheduled event of a link.
-#[derive(Debug)]
-enum Event {
-    /// Its properties change.
-    Change(Box<config::Change>),
-    /// An outage begins (true) or ends (false) at this time.
-    Outage(bool, Span),
-}
-
-impl Event {
-    fn at(&self) -> Span {
-        match self {
-            Event::Change(change) => change.at,
-            Event::Outage(_, at) => *at,
-        }
-    }
 }
 
 /// The source of an event. Link `i` has sources `2i` (transmitter) and `2i + 1` (pipe); then come the hosts' edges, by node, the
@@ -443,27 +427,6 @@ impl<P: Wire> Fabric<P> {
             self.events.push(head, 2 * index + 1);
         }
         if drained { self.tell_drained(index, now) } else { None }
-    }
-
-    fn change(&mut self, number: usize) {
-        let mut wake = None;
-        if let Some((index, event)) = self.changes.pop() {
-            let link = &mut self.links[index];
-            let through = link.through();
-            let due = match event {
-                Event::Change(change) => link.change(&change, &mut self.around),
-                Event::Outage(begins, at) => link.outage(begins, Time::ZERO + at),
-            };
-            wake = due.map(|due| (due, 2 * index));
-            if self.links[index].through() != through {
-                (self.hops, self.exits) = both_hops(&self.routes, &self.links, &self.stations);
-            }
-        }
-        let next = self.changes.last().map_or(Time::NEVER, |(_, event)| Time::ZERO + event.at());
-        self.next_event(next, number);
-        if let Some((due, transmitter)) = wake {
-            self.events.push(due, transmitter);
-        }
     }
 
     /// The next hop of a packet that leaves a node by this link.

@@ -315,6 +315,13 @@ impl<P: Wire> Link<P> {
         self.show(packet, PacketEvent::Sent, now, around);
     }
 
+    /// From now on all its properties may change: also impairments, of which a plain link has none.
+    pub(crate) fn expect_changes(&mut self, config: &config::Link, seed: u64) {
+        let index = self.stats.link;
+        self.impairments.get_or_insert_with(|| Impairments::of(index, config, seed));
+        self.transparent = self.is_transparent();
+    }
+
     /// From now on [`Around::observer`] is told of its packets.
     pub(crate) fn observe(&mut self) {
         self.watched = true;

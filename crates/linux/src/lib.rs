@@ -1,6 +1,7 @@
 //! What the other crates need of Linux, as small types over system calls. Hosts: [`namespace`]s, [`netlink`], [`device`]s and their
 //! offloads ([`ethtool`]), the [`order`] of packets. Packets: sockets for frames ([`port`], [`ring`], and [`shut`], which keeps them from
-//! the kernel's own stack) and for datagrams ([`udp`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`].
+//! the kernel's own stack) and for datagrams ([`udp`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`], those that end
+//! with the one that started them ([`process`]).
 
 pub mod clock;
 pub mod device;
@@ -11,6 +12,7 @@ pub mod option;
 pub mod order;
 pub mod port;
 pub mod privileges;
+pub mod process;
 pub mod ring;
 pub mod shut;
 pub mod signals;

@@ -129,11 +129,12 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Adds a default route through a gateway on a device; the gateway need not be in an address range of the device.
+    /// Adds a route through a gateway on a device: the default route, or that to one address. The gateway need not be in an address
+    /// range of the device.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_default_route(&mut self, index: u32, gateway: IpAddr) -> io::Result<()> {
+    pub fn add_route(&mut self, index: u32, to: Option<IpAddr>, gateway: IpAddr) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(gateway);
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
@@ -143,6 +144,10 @@ impl Netlink {
         message.header.flags = netlink_packet_route::route::RouteFlags::Onlink;
         message.attributes =
             vec![RouteAttribute::Gateway(RouteAddress::from(gateway)), RouteAttribute::Oif(index)];
+        if let Some(to) = to {
+            message.header.destination_prefix_length = if to.is_ipv4() { 32 } else { 128 };
+            message.attributes.push(RouteAttribute::Destination(RouteAddress::from(to)));
+        }
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 

@@ -3,6 +3,7 @@
 
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use std::io;
+use std::os::unix::net::UnixStream;
 
 /// A user of this machine, and the user's group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,12 @@ impl User {
 
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether the other end of a connection is root, or the same user as this process.
+pub fn is_trusted(stream: &UnixStream) -> bool {
+    rustix::net::sockopt::socket_peercred(stream)
+        .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
 /// Makes this process the user's, for good: its threads, and what it executes, cannot become root again.

@@ -1,6 +1,8 @@
 //! The live engine: builds the testbed of a run, starts the pump and the applications, writes the records down, and says at
 //! the end how far the result can be trusted.
 
+mod warnings;
+
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
 use crate::card;
@@ -9,6 +11,7 @@ use crate::checks::{
     check_overlay, check_transports,
 };
 use crate::command::{Ended, commands};
+use crate::control::{Links, Listener};
 use crate::controls::{Controls, unable};
 use crate::counts::SharedCounts;
 use crate::lateness::Limits;
@@ -23,6 +26,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
+use warnings::{changed, warnings};
 use weir_base::{Histogram, Span, Time, not_started};
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
 use weir_linux::clock::{Clock, MemoryLock, Scheduling};
@@ -34,8 +38,6 @@ use weir_record::Recorder;
 const HEAD_START: Span = Span::from_millis(50);
 /// How long records are held back so that those of both threads are written in order.
 const REORDERING: Span = Span::from_millis(250);
-/// Foreign load, in cores, above which the outcome carries a warning.
-const NOTEWORTHY_LOAD: f64 = 0.25;
 
 /// Real Linux.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,17 +92,47 @@ impl Engine for Live {
         let controls = Controls::load(run)?;
         let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
         let run = &card::behind_the_kernels(run);
-        let session = Session { run, testbed: &testbed, controls: &controls, watch };
+        let title = format!("run {} of {}", run.id, run.lab);
+        let session =
+            Session { run, testbed: &testbed, controls: &controls, watch, title: &title, program: None };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
 
+/// A program that decides how long a run lasts.
+pub(crate) struct Program<'a> {
+    /// Runs it, on a thread of its own, from the start of the clock until it ends or the flag says that the run is over. Returns how
+    /// it ended, in words.
+    pub(crate) drive: &'a (dyn Fn(Clock, &AtomicBool) -> io::Result<String> + Sync),
+    /// Its group's flow.
+    pub(crate) flow: &'a str,
+    /// The node to which its packets for other networks go.
+    pub(crate) beyond: usize,
+}
+
+impl Program<'_> {
+    /// Runs it, and ends the run after it.
+    fn run(&self, clock: Clock, over: &AtomicBool, stop: &AtomicBool, ended: &Mutex<Vec<Ended>>) {
+        let (how, failure) = match (self.drive)(clock, over) {
+            Ok(how) => (how, None),
+            Err(error) => (error.to_string(), Some(format!("the program cannot be run: {error}"))),
+        };
+        stop.store(true, Ordering::Release);
+        let mut all = ended.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.push(Ended { flow: self.flow.to_owned(), how, failure });
+    }
+}
+
 /// One run on its testbed.
-struct Session<'a> {
-    run: &'a Run,
-    testbed: &'a Testbed,
-    controls: &'a Controls,
-    watch: &'a Watch<'a>,
+pub(crate) struct Session<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) testbed: &'a Testbed,
+    pub(crate) controls: &'a Controls,
+    pub(crate) watch: &'a Watch<'a>,
+    /// What the run is, for those who ask for its links.
+    pub(crate) title: &'a str,
+    /// The program for which the run is; `None` if the run lasts as long as its lab says.
+    pub(crate) program: Option<Program<'a>>,
 }
 
 /// Measurements around the run.
@@ -113,11 +145,13 @@ struct Surroundings {
     shaped: Map<String, Value>,
     /// How the run's commands ended.
     ended: Vec<Ended>,
+    /// How long the run lasted.
+    lasted: Span,
 }
 
 impl Session<'_> {
     /// Performs the run. The inner error says that it was cancelled, or that a command failed.
-    fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
+    pub(crate) fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
         raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
@@ -129,7 +163,13 @@ impl Session<'_> {
         let (load, backlog) = (Load::now(), backlog_drops());
         let packets = run.packets.then(PacketLog::default);
         let clock = Clock::starting_in(HEAD_START);
-        let commands = commands(run, self.testbed, self.watch.folder);
+        let commands = match self.program {
+            Some(_) => vec![],
+            None => commands(run, self.testbed, self.watch.folder),
+        };
+        let (changes, asked) = channel();
+        let mut links = Links::new(run, self.title, clock, changes);
+        let control = Listener::open()?;
         let ended: Mutex<Vec<Ended>> = Mutex::default();
         let command_relay = Relay(records.clone());
         let apps = Apps::new(run, self.testbed, flow_sockets, clock, &counts, Relay(records.clone()))?;
@@ -144,8 +184,10 @@ impl Session<'_> {
             cancel: &stop,
             packets: packets.clone(),
             observer: observer(packets, self.watch.capture.clone()),
+            changes: asked,
+            beyond: self.program.as_ref().map(|program| program.beyond),
         };
-        let (pumped, driven, usage, drops, shaped) = std::thread::scope(|scope| {
+        let (pumped, driven, usage, drops, shaped, lasted) = std::thread::scope(|scope| {
             let pumping =
                 std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
             let pumping = pumping.map_err(not_started)?;
@@ -170,9 +212,21 @@ impl Session<'_> {
                     .spawn_scoped(scope, move || command.drive(clock, over, stop, relay, ended))
                     .map_err(given_up)?;
             }
+            std::thread::Builder::new()
+                .name("weir-control".into())
+                .spawn_scoped(scope, || control.serve(&mut links, &over))
+                .map_err(given_up)?;
+            if let Some(program) = &self.program {
+                let (over, stop, ended) = (&over, &stop, &ended);
+                std::thread::Builder::new()
+                    .name("weir-program".into())
+                    .spawn_scoped(scope, move || program.run(clock, over, stop, ended))
+                    .map_err(given_up)?;
+            }
             let mut held = self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
             let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
             let usage = load.and_then(|load| Some(Load::now()?.since(&load)));
+            let lasted = clock.now().since(Time::ZERO).min(run.duration);
             let (drops, shaped) = (self.drops(backlog), self.shaped());
             over.store(true, Ordering::Release);
             let driven =
@@ -181,7 +235,7 @@ impl Session<'_> {
             held.extend(inbox.try_iter());
             held.retain(|record| record.at() <= Time::ZERO + run.duration);
             write_until(&mut held, Time::NEVER, recorder);
-            io::Result::Ok((pumped, driven, usage, drops, shaped))
+            io::Result::Ok((pumped, driven, usage, drops, shaped, lasted))
         })?;
         let (pumped, driven) = (pumped?, driven?);
         let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -189,12 +243,13 @@ impl Session<'_> {
         if let Some(failure) = ended.iter().find_map(|ended| ended.failure.clone()) {
             return Ok(Err(EngineError::Command(failure)));
         }
-        if pumped.cancelled {
+        if pumped.cancelled && self.program.is_none() {
             return Ok(Err(EngineError::Cancelled));
         }
         (self.watch.progress)(1.0);
         let memory_locked = memory.held();
-        Ok(Ok(self.outcome(&pumped, &driven, &Surroundings { usage, memory_locked, drops, shaped, ended })))
+        let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted };
+        Ok(Ok(self.outcome(&pumped, &driven, &around)))
     }
 
     /// Writes records as they come, in the order of their times, until the pump is done. Returns the records still held back
@@ -263,10 +318,14 @@ impl Session<'_> {
                 around.drops.iter().filter(|(cause, _)| cause.ends_with("InCsumErrors") == damaged);
             counters.filter_map(|(_, count)| count.as_u64()).sum::<u64>()
         };
-        let in_hosts = told(false) + told(true).saturating_sub(totals.corrupted);
+        // A program may leave its sockets unread; what the kernel drops there is no fault of the run.
+        let in_hosts = match self.program {
+            Some(_) => 0,
+            None => told(false) + told(true).saturating_sub(totals.corrupted),
+        };
         let leaked = pumped.ring_drops + pumped.refused + totals.unroutable + in_hosts;
         let audit = Audit::new(&totals, leaked);
-        let limits = Limits::new(run.duration, base_rtt(run), smallest_target(run));
+        let limits = Limits::new(around.lasted, base_rtt(run), smallest_target(run));
         let mut invalid = pumped.lateness.verdict(&limits);
         // Processor time of commands in hosts is not foreign load, but cannot be told from it.
         if around.ended.is_empty() {
@@ -296,7 +355,7 @@ impl Session<'_> {
         Outcome {
             audit,
             invalid,
-            warnings: warnings(pumped, driven, around),
+            warnings: [changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
             environment: self.environment(pumped, driven, around, &limits),
         }
     }
@@ -314,6 +373,7 @@ impl Session<'_> {
         put("kernel", uname.release().to_string_lossy().into());
         put("processors", cores().into());
         put("scheduling", pumped.scheduling.map_or("", Scheduling::name).into());
+        put("lasted_s", around.lasted.as_secs_f64().into());
         put("memory_locked", around.memory_locked.into());
         put("lateness_us", spread(&pumped.lateness.releases));
         put("lateness_limit_us", (limits.p99.as_nanos() as f64 / 1e3).into());
@@ -355,41 +415,6 @@ fn write_until(held: &mut Vec<Record>, until: Time, recorder: &mut dyn Recorder)
     held.sort_by_key(Record::at);
     let ready = held.partition_point(|record| record.at() <= until);
     held.drain(..ready).for_each(|record| record.write(recorder));
-}
-
-fn warnings(pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Vec<String> {
-    let mut warnings = driven.troubles.clone();
-    if pumped.scheduling == Some(Scheduling::Ordinary) {
-        warnings.push("no real-time scheduling (it needs root or CAP_SYS_NICE): releases are later when other programs are busy".into());
-    }
-    if pumped.rests > 0 {
-        warnings.push(format!(
-            "the pump reached 90 % of a core and paused {} times with packets due: this load is at the limit of this machine",
-            pumped.rests
-        ));
-    }
-    if pumped.relabelled > 0 {
-        warnings.push(format!(
-            "the kernel's TCP sends ECT(0): {} packets were relabelled ECT(1) as they left their hosts",
-            pumped.relabelled
-        ));
-    }
-    if pumped.clock_steps > Span::ZERO {
-        warnings.push(format!("the wall clock was stepped by {} during the run", pumped.clock_steps));
-    }
-    if let Some(usage) = around.usage.filter(|usage| usage.foreign + usage.steal > NOTEWORTHY_LOAD) {
-        warnings.push(format!(
-            "other programs used {:.2} cores during the run, and the hypervisor took {:.2}",
-            usage.foreign, usage.steal
-        ));
-    }
-    if driven.sampled_every > 1 {
-        warnings.push(format!(
-            "at times tcp_info was sampled only every {} periods, to stay within 1 % of a core",
-            driven.sampled_every
-        ));
-    }
-    warnings
 }
 
 /// Raises the limit of open files to this process's maximum: a run may need many sockets.

@@ -18,6 +18,8 @@ pub(crate) const UDP_HEADER: usize = 8;
 pub(crate) struct IpFacts<'a> {
     pub(crate) source: usize,
     pub(crate) destination: usize,
+    /// Whether the packet leaves its own network: its destination is neither a group nor valid on one link alone.
+    pub(crate) travels: bool,
     /// Protocol of the payload; `None` for all fragments but the first, whose payload begins in mid-packet.
     pub(crate) protocol: Option<u8>,
     pub(crate) payload: &'a [u8],
@@ -34,7 +36,15 @@ impl IpFacts<'_> {
         }
         let first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
         let (source, destination) = (node_of(u32_at(ip, 12)?), node_of(u32_at(ip, 16)?));
-        Some(IpFacts { source, destination, protocol: first.then_some(ip[9]), payload: &ip[header..] })
+        // Groups and broadcasts are above 224.0.0.0 (RFC 1112), addresses of one link below 169.254.0.0/16 (RFC 3927).
+        let travels = ip[16] < 224 && ip[16..18] != [169, 254];
+        Some(IpFacts {
+            source,
+            destination,
+            travels,
+            protocol: first.then_some(ip[9]),
+            payload: &ip[header..],
+        })
     }
 
     /// Extension headers count as a protocol of their own: hosts here send none.
@@ -46,7 +56,9 @@ impl IpFacts<'_> {
         }
         let source = node_of_v6(u128::from_be_bytes(*header[8..].first_chunk()?));
         let destination = node_of_v6(u128::from_be_bytes(*header[24..].first_chunk()?));
-        Some(IpFacts { source, destination, protocol: Some(header[6]), payload })
+        // Groups are in ff00::/8, addresses of one link in fe80::/10 (RFC 4291, section 2.4).
+        let travels = header[24] != 0xff && !(header[24] == 0xfe && header[25] & 0xc0 == 0x80);
+        Some(IpFacts { source, destination, travels, protocol: Some(header[6]), payload })
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Directory {
     /// For each node, the flow of the command whose packets begin or end there; `None` without a command. These packets may
     /// have any ports, and are counted whatever they carry.
     pub commands: Vec<Option<FlowId>>,
+    /// The node to which packets for addresses outside the network go; `None` if there is no way out.
+    pub beyond: Option<usize>,
 }
 
 /// Unused frames. They stay boxed, since packets are moved about as pointers.
@@ -280,11 +282,13 @@ impl Facts {
             ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
             _ => return None,
         };
-        let IpFacts { source, destination, protocol, payload } = header;
+        let IpFacts { source, destination, travels, protocol, payload } = header;
         let addressed = |node: usize| directory.addressed.get(node).copied().unwrap_or(false);
-        if !addressed(destination) {
-            return None;
-        }
+        let destination = match addressed(destination) {
+            true => destination,
+            // What the way out itself sends there would come back to it.
+            false => directory.beyond.filter(|beyond| travels && source != *beyond)?,
+        };
         let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
             (Some(TCP | UDP), &[a, b, c, d, ..]) => {
@@ -309,7 +313,7 @@ impl Facts {
 /// If the assertion fails.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
-    let directory = Directory { addressed: vec![true; 8], flows: 4, commands: vec![] };
+    let directory = Directory { addressed: vec![true; 8], flows: 4, commands: vec![], beyond: None };
     let Some(mut packet) = Pool::new(directory, 1500).packet(frame) else { return };
     let _ = packet.tcp();
     let header = |packet: &LivePacket| {

@@ -57,6 +57,8 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
         cancel: &stop,
         packets: None,
         observer: None,
+        changes: channel().1,
+        beyond: None,
     };
     std::thread::scope(|scope| {
         let pumping = std::thread::Builder::new().spawn_scoped(scope, || pump(setup)).map_err(not_started)?;

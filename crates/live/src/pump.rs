@@ -17,10 +17,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use weir_base::{Dscp, Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
-use weir_fabric::{Delivery, Fabric, Observer, Totals, Wire};
+use weir_fabric::{Change, Delivery, Fabric, Observer, Totals, Wire};
 use weir_linux::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
 use weir_linux::ring::{ReceiveRing, Sender};
 use weir_plan::{Group, Run};
@@ -71,6 +72,8 @@ pub(crate) struct PumpReport {
     pub(crate) mean: f64,
     /// Times that the budget forced a rest although something was due.
     pub(crate) rests: u64,
+    /// Changes of links that were asked for: the link, and the change at its time.
+    pub(crate) changes: Vec<(usize, Change)>,
     /// Whether it was told to stop before the end.
     pub(crate) cancelled: bool,
 }
@@ -90,6 +93,10 @@ pub(crate) struct Setup<'a> {
     /// Log of the packets at links between samples; `None` unless the run records every packet.
     pub(crate) packets: Option<PacketLog>,
     pub(crate) observer: Option<Box<dyn Observer<LivePacket> + Send>>,
+    /// Changes of instrumented links, each to be made at once.
+    pub(crate) changes: Receiver<(usize, Change)>,
+    /// The node to which packets for addresses outside the network go; `None` if there is no way out.
+    pub(crate) beyond: Option<usize>,
 }
 
 /// The pump at work.
@@ -120,6 +127,7 @@ struct Pump<'a> {
     next_sample: Time,
     relay: Relay,
     counts: &'a [SharedCounts],
+    changes: Receiver<(usize, Change)>,
     budget: Budget,
     report: PumpReport,
 }
@@ -163,6 +171,7 @@ impl<'a> Pump<'a> {
             addressed: (0..nodes.len()).map(|node| run.is_addressed(node)).collect(),
             flows: run.flows.len(),
             commands: commands(run),
+            beyond: setup.beyond,
         };
         let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
         let (mut node_of_device, mut device_of_node) = (vec![None; highest + 1], vec![0; nodes.len()]);
@@ -180,7 +189,7 @@ impl<'a> Pump<'a> {
             pool: Pool::new(directory, run.network.mtu().get() as usize),
             dscps: run.flows.iter().map(|flow| run.groups[flow.group].dscp).collect(),
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
-            fabric: weir_engine::fabric(run),
+            fabric: weir_engine::changeable_fabric(run),
             injector: Injector::new(run),
             lookahead: shortest_way(run),
             reached: Time::ZERO,
@@ -191,6 +200,7 @@ impl<'a> Pump<'a> {
             next_sample: Time::ZERO + run.sample,
             relay: setup.relay,
             counts: setup.counts,
+            changes: setup.changes,
             budget: Budget::default(),
             report: PumpReport::default(),
         }
@@ -204,6 +214,7 @@ impl<'a> Pump<'a> {
                 self.report.cancelled = true;
                 return Ok(());
             }
+            self.make_changes();
             // After a stall thousands of packets may be due; they leave in turns, so that the budget is checked in between.
             let mut more = !self.due.is_empty();
             if !more {
@@ -264,6 +275,17 @@ impl<'a> Pump<'a> {
     fn spin(&self, until: Time) {
         while self.clock.now() < until && !self.ring.ready() {
             std::hint::spin_loop();
+        }
+    }
+
+    /// Makes the changes that were asked for, at the time to which the fabric has been advanced.
+    fn make_changes(&mut self) {
+        while let Ok((link, mut change)) = self.changes.try_recv() {
+            change.at = self.reached.since(Time::ZERO);
+            // A shorter delay may make a packet due before the pump looks into the ring again.
+            self.lookahead = self.lookahead.min(change.delay.unwrap_or(self.lookahead));
+            self.report.changes.push((link, change.clone()));
+            self.fabric.change_now(link, change);
         }
     }
 

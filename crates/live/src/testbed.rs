@@ -72,10 +72,12 @@ const WITH_V6: [(&str, &str); 8] = [
 ];
 
 /// How a host's TCP is set up; `None` keeps the kernel's default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HostSettings {
-    /// Its IP version.
-    pub ip: Ip,
+    /// Its IP versions.
+    pub versions: &'static [Ip],
+    /// The node of the only host that it reaches through the network; `None` if it reaches all.
+    pub reaches: Option<usize>,
     /// `tcp_wmem`.
     pub send: Option<Buffer>,
     /// `tcp_rmem`.
@@ -115,6 +117,17 @@ impl Testbed {
     /// # Errors
     /// What the kernel refused.
     pub(crate) fn build(run: &Run) -> io::Result<Testbed> {
+        Testbed::build_with(run, |node| settings_of(&run.groups, node))
+    }
+
+    /// The same with these settings of the host at each node.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub(crate) fn build_with(
+        run: &Run,
+        settings: impl Fn(usize) -> HostSettings + Sync,
+    ) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
         let mut hosts = vec![];
         fabric.inside(|| {
@@ -122,7 +135,7 @@ impl Testbed {
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
             for (node, host) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
                 let mtu = u32::try_from(host.mtu.get()).map_err(io::Error::other)?;
-                hosts.push(add_host(node, settings_of(&run.groups, node), mtu)?);
+                hosts.push(add_host(node, settings(node), mtu)?);
                 hosts
                     .last()
                     .map_or(Ok(()), |host: &Host| host.namespace.inside(|| card::set_up(run, node)))?;
@@ -161,17 +174,12 @@ impl Testbed {
 /// The settings that the groups with an end at a node ask of its host. If groups differ, the last one counts; `check` refuses
 /// such a run.
 pub(crate) fn settings_of(groups: &[Group], node: usize) -> HostSettings {
-    let mut settings = HostSettings {
-        ip: Ip::V4,
-        send: None,
-        receive: None,
-        ecn: None,
-        window_scaling: None,
-        sack: None,
-        rto_min: None,
-    };
+    let mut settings = HostSettings { versions: &[Ip::V4], ..HostSettings::default() };
     for group in groups.iter().filter(|group| group.is_at(node)) {
-        settings.ip = group.ip;
+        settings.versions = match group.ip {
+            Ip::V4 => &[Ip::V4],
+            Ip::V6 => &[Ip::V6],
+        };
         let Some(asked) = &group.settings else { continue };
         settings.ecn = Some(asked.ecn);
         settings.window_scaling = Some(asked.window_scaling);
@@ -207,9 +215,11 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
         switch_offloads_off("eth0")?;
         netlink.set_gso_max_segs(eth0, 1)?;
         netlink.set_up(eth0)?;
-        netlink.add_address(eth0, address_of(node, settings.ip))?;
-        netlink.add_neighbour(eth0, gateway(settings.ip), GATEWAY_MAC)?;
-        netlink.add_default_route(eth0, gateway(settings.ip))
+        settings.versions.iter().try_for_each(|ip| {
+            netlink.add_address(eth0, address_of(node, *ip))?;
+            netlink.add_neighbour(eth0, gateway(*ip), GATEWAY_MAC)?;
+            netlink.add_route(eth0, settings.reaches.map(|other| address_of(other, *ip)), gateway(*ip))
+        })
     })?;
     Ok(Host { node, device, namespace })
 }
@@ -220,10 +230,11 @@ fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
         // Kernels differ in which of these they have and let a namespace set; what is in effect is recorded.
         let _ = set_sysctl(name, value);
     }
-    match settings.ip {
+    if settings.versions.contains(&Ip::V6) {
+        WITH_V6.iter().try_for_each(|(name, value)| set_sysctl(name, value))?;
+    } else {
         // A kernel without IPv6 has nothing to switch off.
-        Ip::V4 => WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value))),
-        Ip::V6 => WITH_V6.iter().try_for_each(|(name, value)| set_sysctl(name, value))?,
+        WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
     }
     for (name, switch) in [
         ("ipv4.tcp_ecn", settings.ecn),

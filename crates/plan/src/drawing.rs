@@ -162,22 +162,25 @@ fn outages_of(mut outages: Vec<Outage>) -> Vec<Outage> {
 }
 
 fn changes_of(reader: &Reader<'_>, changes: Vec<Change>) -> Vec<weir_fabric::Change> {
-    let change = |change: Change| {
-        let (rate, trace) = change.rate.map(|speed| speed_of(reader, speed)).unzip();
-        weir_fabric::Change {
-            at: change.at,
-            rate,
-            trace: trace.flatten(),
-            delay: change.delay,
-            loss: change.loss.map(|Losses(loss)| loss),
-            largest: change.largest,
-            jitter: change.jitter.map(|Jitters(jitter)| jitter),
-            duplicate: change.duplicate.map(|Probability(p)| p),
-            corrupt: change.corrupt.map(|Probability(p)| p),
-            queue: change.queue,
-        }
-    };
-    let mut changes: Vec<weir_fabric::Change> = changes.into_iter().map(change).collect();
+    let mut changes: Vec<weir_fabric::Change> =
+        changes.into_iter().map(|change| change_of(reader, change)).collect();
     changes.sort_by_key(|change| change.at);
     changes
+}
+
+/// A change, with the recording that it begins.
+pub(crate) fn change_of(reader: &Reader<'_>, change: Change) -> weir_fabric::Change {
+    let (rate, trace) = change.rate.map(|speed| speed_of(reader, speed)).unzip();
+    weir_fabric::Change {
+        at: change.at,
+        rate,
+        trace: trace.flatten(),
+        delay: change.delay,
+        loss: change.loss.map(|Losses(loss)| loss),
+        largest: change.largest,
+        jitter: change.jitter.map(|Jitters(jitter)| jitter),
+        duplicate: change.duplicate.map(|Probability(p)| p),
+        corrupt: change.corrupt.map(|Probability(p)| p),
+        queue: change.queue,
+    }
 }

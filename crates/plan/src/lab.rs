@@ -102,7 +102,7 @@ impl Lab {
     }
 
     /// Applies the settings, spells out the tree and checks it.
-    fn build(
+    pub(crate) fn build(
         mut reading: Reading,
         mut root: Table,
         path: &Path,

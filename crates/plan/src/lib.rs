@@ -13,6 +13,7 @@ mod admit;
 mod bottleneck;
 mod carriage;
 mod cell;
+mod change;
 mod changes;
 mod commands;
 mod connection;
@@ -28,6 +29,7 @@ mod limits;
 mod link;
 mod names;
 mod network;
+mod one_line;
 mod only;
 mod ordinary;
 mod overlay;
@@ -53,7 +55,9 @@ mod vary;
 mod warnings;
 mod window;
 mod words;
+mod wrapped;
 
+pub use change::change;
 pub use changes::changes;
 pub use commands::Commanded;
 pub use diagnostic::{Diagnostics, Fault, Origin, Problem, suggest};
@@ -72,3 +76,4 @@ pub use weir_fabric::{Card, Change, Link, Network, Node, Outage, Playback, Reord
 pub use weir_record::Param;
 
 pub use words::Words;
+pub use wrapped::{Behind, WRAPPED};

@@ -162,7 +162,8 @@ fn holds(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
     }
 }
 
-fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
+/// Checks a link's schedule.
+pub(crate) fn schedule(reader: &mut Reader<'_>, path: &[&str], link: &Link) {
     for change in &link.schedule {
         if let Some(new) = change.rate {
             rate(reader, path, new);

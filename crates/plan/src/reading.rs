@@ -45,6 +45,12 @@ impl Reading {
         self.folders.get(&file).map_or(FilePath::new(""), PathBuf::as_path)
     }
 
+    /// Adds a text that is a part of the lab and no file of it, and returns its number.
+    pub(crate) fn line(&mut self, shown: &str, text: &str) -> usize {
+        self.composed = true;
+        self.sources.add(shown, text.into())
+    }
+
     /// Reads a file and what it extends. `asked` is where its name was written.
     pub(crate) fn file(&mut self, path: &FilePath, asked: Option<Origin>) -> Result<Table, Diagnostics> {
         let shown = path.display().to_string();

@@ -100,6 +100,35 @@ impl Records {
         self.desk.names.clear();
     }
 
+    /// Hands all records to a recorder, kind by kind, each in the order of time.
+    pub fn replay(&self, recorder: &mut dyn Recorder) {
+        self.links.iter().for_each(|sample| recorder.link(sample));
+        for DelaySample { at, link, class, delay } in &self.delays {
+            recorder.delay(&DelaySample { at: *at, link: *link, class: *class, delay: delay.unpack() });
+        }
+        self.flows.iter().for_each(|sample| recorder.flow(sample));
+        for RttSample { at, group, rtt } in &self.rtts {
+            recorder.rtt(&RttSample { at: *at, group: *group, rtt: rtt.unpack() });
+        }
+        for sample in &self.transits {
+            let TransitSample { at, flow, admitted, in_time, links, ref hops, ref times, ref waits } =
+                *sample;
+            let [hops, times, waits] = [hops, times, waits].map(PackedHistogram::unpack);
+            recorder.transit(&TransitSample { at, flow, admitted, in_time, links, hops, times, waits });
+        }
+        self.transport.iter().for_each(|sample| recorder.transport(sample));
+        for StateSample { at, of, name, value } in &self.states {
+            recorder.state(&StateSample { at: *at, of: *of, name, value: *value });
+        }
+        self.events.iter().for_each(|event| recorder.event(event));
+        for DecisionRecord { at, flow, by, standing, rule, value, bound } in &self.decisions {
+            let (at, flow, value, bound) = (*at, *flow, *value, *bound);
+            recorder.decision(&DecisionRecord { at, flow, by, standing, rule, value, bound });
+        }
+        self.messages.iter().for_each(|message| recorder.message(message));
+        self.packets.iter().for_each(|packet| recorder.packet(packet));
+    }
+
     /// Removes the first `count` records of a table, and keeps memory for as many.
     pub(crate) fn forget(&mut self, table: Table, count: usize) {
         of_table!(

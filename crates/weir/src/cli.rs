@@ -1,10 +1,12 @@
 //! The arguments of the command line. Every command's `--help` ends with an example.
 
 mod test;
+mod wrap;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 pub(crate) use test::TestArgs;
+pub(crate) use wrap::{LinkAction, LinkArgs, WrapArgs};
 
 /// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
 #[derive(Debug, Parser)]
@@ -35,6 +37,10 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Answer a common question about a line: is it bloated, is it fair, does a call work on it?
     Test(TestArgs),
+    /// Run a program behind an emulated network
+    Wrap(WrapArgs),
+    /// Show and change the links of wrapped programs and live runs while they work
+    Link(LinkArgs),
     /// Run the labs of a study and judge its published claims by what is measured
     Reproduce(ReproduceArgs),
     /// Say what a packet capture of any network tells about its flows: rates, RTT, retransmissions, marks

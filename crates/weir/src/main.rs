@@ -13,6 +13,7 @@ mod figure;
 mod identity;
 mod kernel;
 mod keygen;
+mod link;
 mod list;
 mod note;
 mod optimum;
@@ -25,6 +26,7 @@ mod run;
 mod session;
 mod sliq;
 mod watch;
+mod wrap;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Test(args) => ready::test(&args),
+        Command::Wrap(args) => wrap::wrap(&args),
+        Command::Link(args) => link::link(&args.action),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Capacity(args) => capacity::capacity(&args),

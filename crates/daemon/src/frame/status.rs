@@ -11,6 +11,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use weir_linux::privileges::is_trusted;
 
 /// Beginning of the sockets' names.
 const PREFIX: &str = "weir-";
@@ -160,12 +161,6 @@ impl Status {
 /// The address at which a daemon of this command and name answers.
 fn address(command: &str, name: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{PREFIX}{}:{name}", command.replace(' ', "-")))
-}
-
-/// Whether the other end of a connection is root or the same user.
-fn is_trusted(stream: &UnixStream) -> bool {
-    rustix::net::sockopt::socket_peercred(stream)
-        .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
 fn article(kind: &str) -> &'static str {

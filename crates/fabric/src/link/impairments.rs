@@ -32,16 +32,14 @@ impl Impairments {
             || config.duplicate > 0.0
             || config.corrupt > 0.0
             || config.jitter.is_some_and(|jitter| !jitter.is_none());
-        let changes = |change: &config::Change| {
-            change.loss.is_some()
-                || change.largest.is_some()
-                || change.duplicate.is_some()
-                || change.corrupt.is_some()
-                || change.jitter.is_some()
-        };
-        if !at_once && !config.schedule.iter().any(changes) {
+        if !at_once && !config.schedule.iter().any(Impairments::concerns) {
             return None;
         }
+        Some(Impairments::of(index, config, seed))
+    }
+
+    /// The impairments of this link, which may have none yet.
+    pub(super) fn of(index: usize, config: &config::Link, seed: u64) -> Box<Impairments> {
         let stream = |name: &str| Random::stream_of(seed, name, index as u64);
         let mut impairments = Impairments {
             losses: Losses::new(config.loss, stream("loss")),
@@ -55,7 +53,16 @@ impl Impairments {
             alters: false,
         };
         impairments.alters = impairments.alters_packets();
-        Some(Box::new(impairments))
+        Box::new(impairments)
+    }
+
+    /// Whether a change is one of impairments.
+    fn concerns(change: &config::Change) -> bool {
+        change.loss.is_some()
+            || change.largest.is_some()
+            || change.duplicate.is_some()
+            || change.corrupt.is_some()
+            || change.jitter.is_some()
     }
 
     fn alters_packets(&self) -> bool {

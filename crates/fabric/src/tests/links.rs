@@ -440,3 +440,29 @@ fn a_wifi_station_with_a_trace_waits_while_the_rate_is_zero() {
     // 12,374 bits in 476 symbols of 26.
     assert_eq!(fabric.advance(Time::NEVER).unwrap().at, ms(2000) + Span::from_micros(36 + 476 * 4));
 }
+
+#[test]
+fn a_link_changes_when_its_driver_asks_for_it() {
+    // 1500 bytes at 1 Mbit/s take 12 ms, at 4 Mbit/s 3 ms; the packet whose transmission has begun keeps its time.
+    let config = link(|link| link.rate = Some(Rate::from_mbit_per_sec(1)));
+    let mut fabric = Fabric::new(&config);
+    fabric.expect_changes(&config);
+    (1..=4).for_each(|i| fabric.inject(0, datagram(i, 2), Time::ZERO));
+    let mut seen = vec![];
+    let mut advance = |fabric: &mut Fabric<Datagram>, until| {
+        while let Some(delivery) = fabric.advance(until) {
+            seen.push((delivery.packet.number, delivery.at));
+        }
+    };
+    advance(&mut fabric, ms(18));
+    let rate = Some(Rate::from_mbit_per_sec(4));
+    fabric.change_now(1, Change { at: Span::from_millis(18), rate, ..Change::default() });
+    advance(&mut fabric, ms(26));
+    // A plain link begins to lose packets.
+    let loss = Some(Loss::Independent(1.0));
+    fabric.change_now(1, Change { at: Span::from_millis(26), loss, ..Change::default() });
+    advance(&mut fabric, LATER);
+    // The fourth packet's transmission began at 27 ms.
+    assert_eq!(seen, [(1, ms(12)), (2, ms(24)), (3, ms(27))]);
+    assert_eq!(balance(&fabric).lost, 1);
+}

@@ -150,7 +150,7 @@ impl Pair {
                 netlink.set_up(device)?;
                 netlink.add_address(device, ADDRESSES[at].into())?;
                 netlink.add_neighbour(device, other, MACS[1 - at])?;
-                netlink.add_default_route(device, other)
+                netlink.add_route(device, None, other)
             })?;
         }
         Ok(Pair { hosts })

@@ -6,7 +6,11 @@ use crate::frame::{checksum_v6, udp_frame};
 use weir_plan::Ip;
 
 fn pool() -> Pool {
-    Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3] }, 1500)
+    Pool::new(directory(), 1500)
+}
+
+fn directory() -> Directory {
+    Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3], beyond: None }
 }
 
 /// A TCP segment of flow 1 from node 0 to node 2, with these options and `payload` bytes of payload.
@@ -147,7 +151,7 @@ fn damage_changes_one_bit_that_a_checksum_covers() {
 #[test]
 fn packets_of_a_command_belong_to_its_flow_whatever_the_ports() {
     let commands = vec![Some(FlowId(2)), None, None];
-    let pool = Pool::new(Directory { addressed: vec![true, false, true], flows: 3, commands }, 1500);
+    let pool = Pool::new(Directory { commands, ..directory() }, 1500);
     let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
     ping[ETHERNET + 9] = 1;
     assert_eq!(pool.packet(&ping).unwrap().flow(), FlowId(2));
@@ -214,4 +218,27 @@ fn a_dropped_packet_returns_its_buffer() {
         (pool.free.borrow().len(), again.flow()),
         (9, FlowId(usize::from(port_of(1) - port_of(0)) as u32))
     );
+}
+
+#[test]
+fn packets_for_other_networks_go_to_the_way_out_and_those_for_groups_nowhere() {
+    let open = Pool::new(Directory { beyond: Some(0), ..directory() }, 1500);
+    let to = |pool: &Pool, from: usize, address: &str| {
+        let ip = if address.contains(':') { Ip::V6 } else { Ip::V4 };
+        let mut frame = udp_frame(from, 0, ip, 1, 100, Ecn::NotEct);
+        match address.parse().unwrap() {
+            std::net::IpAddr::V4(address) => frame[ETHERNET + 16..][..4].copy_from_slice(&address.octets()),
+            std::net::IpAddr::V6(address) => frame[ETHERNET + 24..][..16].copy_from_slice(&address.octets()),
+        }
+        pool.packet(&frame).map(|packet| packet.destination())
+    };
+    for address in ["192.0.2.1", "10.0.0.2", "2001:db8::1"] {
+        assert_eq!(to(&open, 2, address), Some(0), "{address}");
+        assert_eq!(to(&pool(), 2, address), None, "without a way out");
+        assert_eq!(to(&open, 0, address), None, "from the way out itself");
+    }
+    for address in ["224.0.0.22", "255.255.255.255", "169.254.1.1", "ff02::16", "fe80::1"] {
+        assert_eq!(to(&open, 2, address), None, "{address}");
+    }
+    assert_eq!(to(&open, 0, "10.0.0.3"), Some(2));
 }

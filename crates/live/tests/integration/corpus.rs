@@ -2,6 +2,8 @@
 
 #[path = "../../../../fuzz/checks/frame.rs"]
 mod frame;
+#[path = "../../../../fuzz/checks/link.rs"]
+mod link;
 
 /// Checks all inputs of a folder. Returns how many there are.
 fn checked(folder: &str, check: fn(&[u8])) -> usize {
@@ -19,4 +21,6 @@ fn checked(folder: &str, check: fn(&[u8])) -> usize {
 fn every_input_of_the_corpus_passes_its_check() {
     let frames = checked("frame", frame::check);
     assert!(frames > 20, "{frames} inputs");
+    let requests = checked("link", link::check);
+    assert!(requests > 10, "{requests} inputs");
 }

@@ -25,3 +25,4 @@ mod results;
 mod sliq;
 mod sliq_transfer;
 mod transfers;
+mod wrap;

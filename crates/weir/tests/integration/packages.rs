@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The content of each package as the machine's `apt-get` installs it; a library is a file that its `pkg-config` finds.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("gcc", "cc"),
     ("clang", "clang"),
     ("make", "make"),
@@ -16,6 +16,7 @@ const PACKAGES: [(&str, &str); 9] = [
     ("zlib1g-dev", "zlib.pc"),
     ("chromium", "chromium"),
     ("iproute2", "ip"),
+    ("python3", "python3"),
     ("tshark", "tshark"),
 ];
 
@@ -104,7 +105,8 @@ fn a_fresh_machine_gets_what_the_build_needs_and_builds_the_kernel_controls() {
 
 #[test]
 fn each_package_is_searched_for_separately() {
-    let machine = Machine::with(0, &["gcc", "make", "chromium", "iproute2", "pkg-config", "zlib1g-dev"]);
+    let machine =
+        Machine::with(0, &["gcc", "make", "chromium", "iproute2", "python3", "pkg-config", "zlib1g-dev"]);
     assert_eq!(machine.deps("test", true).0, 0);
     assert_eq!(machine.installed(), ["tshark", "clang", "libelf-dev"]);
     assert_eq!(machine.features(), "--features weir/kernel");
@@ -134,7 +136,7 @@ fn kernel_controls_are_left_out_where_nothing_can_be_installed_unless_that_is_fo
 #[test]
 fn required_packages_that_cannot_be_installed_are_named() {
     let (status, _, said) = Machine::with(1000, &["gcc", "make"]).deps("test", false);
-    assert!(status == 1 && said.contains("please install: chromium iproute2 tshark"), "{said}");
+    assert!(status == 1 && said.contains("please install: chromium iproute2 python3 tshark"), "{said}");
     let old = Machine::with(0, &["gcc"]);
     old.add("rustc", "echo 'rustc 1.70.0'");
     let (status, _, said) = old.deps("build", false);
