@@ -1,5 +1,5 @@
 //! Writes a capture to standard output, by which the speed and the memory of an analysis are measured: TCP flows whose packets alternate at
-//! random, an acknowledgement for each two segments when the flow comes next, one segment in a thousand sent again.
+//! random, an acknowledgement for each two segments when the flow comes next, one segment in a thousand retransmitted.
 //!
 //!     cargo run --release --example generate -- BYTES FLOWS SNAP > large.pcap
 

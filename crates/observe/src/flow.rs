@@ -115,7 +115,7 @@ impl Flow {
         let took = |then: &mut Option<Time>| then.take().map(|then| elapsed(then, at));
         match (tcp.syn, is_answer) {
             (true, false) => {
-                // Of a SYN that was sent again, the answer may be to either.
+                // Of a SYN that was retransmitted, the answer may be to either.
                 let is_again = self.directions[sender].syn_repeats > 0;
                 self.opening[0] = Some(at).filter(|_| !is_again);
             }

@@ -70,7 +70,7 @@ pub struct DirectionReport {
     pub data_packets: u64,
     /// Data packets as the network carries them: those that a card still has to cut count as their segments.
     pub segments: u64,
-    /// Bytes of data, those that were sent again included (TCP only).
+    /// Bytes of data, those retransmissions included (TCP only).
     pub payload_bytes: u64,
     /// IP bytes over the flow's duration, in Mbit/s.
     pub rate_mbps: Option<f64>,
@@ -86,13 +86,13 @@ pub struct DirectionReport {
 /// What was found of a direction of a TCP flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TcpReport {
-    /// Data segments that were sent again.
+    /// Data segments that were retransmitted.
     pub retransmissions: u64,
     /// Those of them whose original the capture has: it was lost behind the capture, or arrived.
     pub retransmissions_seen_twice: u64,
     /// Those of them whose original it has not: it was lost before the capture, or missed by it.
     pub retransmissions_seen_once: u64,
-    /// Bytes of data that were sent again.
+    /// Bytes of data that were retransmitted.
     pub retransmitted_bytes: u64,
     /// Retransmissions of what had arrived, as DSACK, timestamps or earlier acknowledgements show.
     pub spurious_retransmissions: u64,
@@ -100,7 +100,7 @@ pub struct TcpReport {
     pub reordered: u64,
     /// Copies that the network, or the capture, made.
     pub copies: u64,
-    /// SYNs that were sent again.
+    /// SYNs that were retransmitted.
     pub syn_retransmissions: u64,
     /// Probes of an idle connection.
     pub keepalives: u64,

@@ -168,7 +168,7 @@ impl Direction {
             return;
         }
         let late_end = to.min(self.high);
-        // A FIN that is sent again alone is no data.
+        // A FIN that is retransmitted alone is no data.
         let bytes = (late_end - from).min(tcp.payload.into());
         let segments = self.in_segments(bytes);
         let filled = self.holes.fill(from, late_end);
@@ -305,7 +305,7 @@ impl Direction {
         (bytes, bytes.div_ceil(size))
     }
 
-    /// Bytes that were lost before the capture and never sent again there.
+    /// Bytes that were lost before the capture and never retransmitted there.
     pub(crate) fn unrepaired(&self) -> u64 {
         self.holes.unrepaired()
     }

@@ -157,14 +157,14 @@ fn a_retransmission_is_spurious_if_the_receiver_shows_that_the_original_arrived(
     assert_eq!(spurious(vec![ack(100, 2), ack(101, 2).sack(0, 1)]), 1);
     // A SACK above the acknowledgement is not a duplicate one.
     assert_eq!(spurious(vec![ack(100, 1), ack(101, 1).sack(1, 2)]), 0);
-    // Acknowledged before it was sent again.
+    // Acknowledged before it was retransmitted.
     let flow = begun(original().into_iter().chain([ack(60, 2), again()]));
     assert_eq!(flow.directions[0].spurious(), 1);
 }
 
 #[test]
 fn the_echo_of_a_second_repaired_gap_does_not_make_it_spurious() {
-    // Segments 0 and 1 are lost and sent again at 80 and 81 ms; one acknowledgement covers both and echoes the first (RFC 7323).
+    // Segments 0 and 1 are lost and retransmitted at 80 and 81 ms; one acknowledgement covers both and echoes the first (RFC 7323).
     let lost = [data(32, 2).stamped(1, 0), ack(52, 0).sack(2, 3)];
     let again = [data(80, 0).stamped(5, 0), data(81, 1).stamped(6, 0), ack(101, 3).stamped(0, 5)];
     let flow = begun(lost.into_iter().chain(again));
