@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, Key};
 use crate::packet::{Packet, Skipped};
-use crate::rate::{Periods, elapsed, period_of};
+use crate::rate::{Periods, elapsed};
 use crate::stamped::Stamped;
 use crate::{Capture, Frame};
 use std::collections::HashMap;
@@ -98,7 +98,8 @@ impl Analysis {
     fn packet(&mut self, start: Time, at: Time, packet: &Packet) {
         self.packets += 1;
         self.ip_bytes += u64::from(packet.length);
-        let cell = self.periods.at(elapsed(start, at));
+        let since_start = elapsed(start, at);
+        let cell = self.periods.at(since_start);
         cell.packets += 1;
         cell.ip_bytes += u64::from(packet.length);
         cell.marks += u64::from(packet.ecn == Ecn::Ce);
@@ -122,9 +123,9 @@ impl Analysis {
         let before = flow.directions[sender].retransmissions();
         flow.count(at, packet, sender);
         let again = flow.directions[sender].retransmissions() - before;
-        flow.peaks[sender].count(period_of(start, at, self.settings.period), packet.length);
+        flow.peaks[sender].count(since_start.as_nanos() / self.settings.period.as_nanos(), packet.length);
         if again > 0 {
-            self.periods.at(elapsed(start, at)).retransmissions += again;
+            self.periods.at(since_start).retransmissions += again;
         }
     }
 }

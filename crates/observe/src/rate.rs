@@ -83,11 +83,6 @@ impl Periods {
     }
 }
 
-/// The number of whole periods from the start to this time.
-pub(crate) fn period_of(start: Time, at: Time, length: Span) -> u64 {
-    elapsed(start, at).as_nanos() / length.as_nanos()
-}
-
 /// The time between two packets; zero if the capture has them the other way round.
 pub(crate) fn elapsed(from: Time, to: Time) -> Span {
     Span::from_nanos(to.as_nanos().saturating_sub(from.as_nanos()))
