@@ -14,7 +14,7 @@ use std::path::Path;
 use weir_engine::{Engine, Outcome};
 use weir_live::{Keeper, Live, Program, Replay, Tally, Wrapped, far_end};
 use weir_plan::{Behind, Lab, Run};
-use weir_record::Records;
+use weir_record::{Recorder, Records};
 
 /// Runs the command, and exits with its status.
 pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
@@ -43,11 +43,8 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
     greet(args, &run);
     let (mut tally, mut records) = (Tally::new(&run), Records::default());
-    let wrapped = match args.report {
-        Some(_) => weir_live::wrap(&run, &keeper, &title, &forward, &mut records)?,
-        None => weir_live::wrap(&run, &keeper, &title, &forward, &mut tally)?,
-    };
-    let Wrapped { status, outcome } = wrapped;
+    let recorder: &mut dyn Recorder = if args.report.is_some() { &mut records } else { &mut tally };
+    let Wrapped { status, outcome } = weir_live::wrap(&run, &keeper, &title, &forward, recorder)?;
     let status = status.map_err(|error| not_run(&args.command, &error))?;
     if !args.quiet {
         say(&format!("weir: {}", lateness(&outcome)));
