@@ -29,9 +29,9 @@ pub use event::EventQueue;
 pub use fabric::{
     Culprit, Decided, Delivery, Fabric, Net, Placed, Present, Station, StationCounters, Totals,
 };
-pub use jitter::{Distribution, Jitter};
+pub use jitter::{Distribution, Jitter, Part};
 pub use link::{LinkCounters, Observer, PacketEvent};
-pub use loss::{GilbertElliott, Loss};
+pub use loss::{BitErrors, GilbertElliott, Loss, Times};
 pub use route::Paths;
 pub use shortest::{Edge, least_delay};
 pub use tap::FlowCounters;

@@ -1,9 +1,15 @@
-//! Random loss: independent for each packet, or in bursts (Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39, 1960;
-//! Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", BSTJ 42, 1963). The chain has a good and a bad
-//! state and moves before each packet; each state has its own probability of loss.
+//! Random loss: independent for each packet, in bursts of packets, or by bit errors, always or in bursts of time.
+//!
+//! Bursts of packets are those of a chain (Gilbert, "Capacity of a Burst-Noise Channel", BSTJ 39, 1960; Elliott, "Estimates of
+//! Error Rates for Codes on Burst-Noise Channels", BSTJ 42, 1963). The chain has a good and a bad state and moves before each
+//! packet; each state has its own probability of loss. Bit errors, and bursts whose good and bad times are exponential, are the error
+//! models of the GNAT study's link emulator (digest A 10).
 
 use serde::{Deserialize, Serialize};
-use weir_base::Random;
+use weir_base::{Random, Span, Time, math};
+
+/// The packet whose loss by bit errors stands for that of all packets where one number is asked for, in bytes.
+const TYPICAL: u64 = 1500;
 
 /// Which packets a link loses. In records of runs, a number is the probability of independent loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -13,6 +19,39 @@ pub enum Loss {
     Independent(f64),
     /// In bursts.
     Bursts(GilbertElliott),
+    /// Each packet in which a bit is wrong.
+    Errors(BitErrors),
+}
+
+/// Independent bit errors. A packet of n bits passes with probability (1 - ber)^n.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BitErrors {
+    /// Probability that a bit is wrong, while there are errors.
+    pub ber: f64,
+    /// The times with and without errors, if there are not always errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Times>,
+}
+
+/// A link that is good and bad in turn, each for an exponential time. It begins good.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Mean time without errors.
+    pub good: Span,
+    /// Mean time with errors.
+    pub bad: Span,
+}
+
+impl BitErrors {
+    /// The probability that a packet of so many bytes is lost while there are errors. Exact for rates far below 1e-16 too.
+    fn of_packet(self, bytes: u64) -> f64 {
+        -math::exp_m1(8.0 * bytes as f64 * math::ln_1p(-self.ber))
+    }
+
+    fn mean(self) -> f64 {
+        let bad = self.times.map_or(1.0, |Times { good, bad }| bad.as_secs_f64() / (good + bad).as_secs_f64());
+        bad * self.of_packet(TYPICAL)
+    }
 }
 
 /// The chain of two states, with the letters of its literature.
@@ -37,11 +76,12 @@ impl Loss {
         *self == Loss::NONE
     }
 
-    /// The share of packets that are lost in the long run.
+    /// The share of packets that are lost in the long run; by bit errors, of packets of 1500 bytes.
     pub fn mean(&self) -> f64 {
         match self {
             Loss::Independent(probability) => *probability,
             Loss::Bursts(chain) => chain.mean(),
+            Loss::Errors(errors) => errors.mean(),
         }
     }
 }
@@ -74,19 +114,36 @@ impl GilbertElliott {
 #[derive(Debug)]
 pub(crate) struct Losses {
     loss: Loss,
-    /// Whether the chain is in its bad state.
+    /// Whether a chain is in its bad state, or the link in a bad time.
     bad: bool,
+    /// When the present good or bad time ends; [`Time::NEVER`] without such times.
+    turns_at: Time,
     random: Random,
+    /// Good and bad times have a stream of their own, so that they are the same whatever is sent.
+    turns: Random,
 }
 
 impl Losses {
-    pub(crate) fn new(loss: Loss, random: Random) -> Losses {
-        Losses { loss, bad: false, random }
+    pub(crate) fn new(loss: Loss, random: Random, turns: Random) -> Losses {
+        let mut losses = Losses { loss: Loss::NONE, bad: false, turns_at: Time::NEVER, random, turns };
+        losses.change(loss, Time::ZERO);
+        losses
     }
 
-    /// Changes the loss from now on; a chain begins in its good state.
-    pub(crate) fn change(&mut self, loss: Loss) {
+    /// Changes the loss from now on; a chain, and a link with good and bad times, begins good.
+    pub(crate) fn change(&mut self, loss: Loss, now: Time) {
         (self.loss, self.bad) = (loss, false);
+        self.turns_at = match loss {
+            Loss::Errors(BitErrors { times: Some(times), .. }) => now + self.draw(times.good),
+            _ => Time::NEVER,
+        };
+    }
+
+    /// An exponential time with this mean.
+    fn draw(&mut self, mean: Span) -> Span {
+        let times = -math::ln(1.0 - self.turns.unit());
+        // At least a nanosecond, so that time goes on.
+        Span::from_nanos((times * mean.as_nanos() as f64).max(1.0) as u64)
     }
 
     /// The share of packets that are lost in the long run.
@@ -94,9 +151,9 @@ impl Losses {
         self.loss.mean()
     }
 
-    /// Whether the next packet is lost.
+    /// Whether the next packet, of so many bytes, is lost. It leaves at `at`, no earlier than those before it.
     #[inline]
-    pub(crate) fn next(&mut self) -> bool {
+    pub(crate) fn next(&mut self, bytes: u64, at: Time) -> bool {
         match self.loss {
             Loss::Independent(probability) => probability > 0.0 && self.random.chance(probability),
             Loss::Bursts(chain) => {
@@ -106,7 +163,19 @@ impl Losses {
                 // The usual chain (h = 0, k = 1) draws nothing here: its state alone decides.
                 passes < 1.0 && (passes <= 0.0 || !self.random.chance(passes))
             }
+            Loss::Errors(errors) => self.has_errors(errors, at) && self.random.chance(errors.of_packet(bytes)),
         }
+    }
+
+    /// Whether bits are wrong at present.
+    fn has_errors(&mut self, errors: BitErrors, at: Time) -> bool {
+        let Some(times) = errors.times else { return true };
+        while self.turns_at <= at {
+            self.bad = !self.bad;
+            let lasts = self.draw(if self.bad { times.bad } else { times.good });
+            self.turns_at += lasts;
+        }
+        self.bad
     }
 }
 
@@ -116,10 +185,11 @@ mod tests {
 
     /// Share of packets lost and mean length of a burst, over this many packets.
     fn measure(loss: Loss, packets: usize) -> (f64, f64) {
-        let mut losses = Losses::new(loss, Random::stream(1, "loss"));
+        let mut losses = Losses::new(loss, Random::stream(1, "loss"), Random::stream(1, "turns"));
         let (mut lost, mut bursts, mut before) = (0usize, 0usize, false);
-        for _ in 0..packets {
-            let now = losses.next();
+        for number in 0..packets as u64 {
+            // A packet of 1500 bytes each 0.1 ms.
+            let now = losses.next(1500, Time::ZERO + Span::from_micros(100) * number);
             lost += usize::from(now);
             bursts += usize::from(now && !before);
             before = now;
@@ -165,5 +235,57 @@ mod tests {
         assert!(GilbertElliott::with_mean(0.6, 1.0).is_none());
         assert!(GilbertElliott::with_mean(1.0, 5.0).is_none());
         assert!(GilbertElliott::with_mean(0.1, 0.5).is_none());
+    }
+
+    #[test]
+    fn bit_errors_lose_the_long_packets() {
+        // 1e-5 of 12,000 bits: 1 - exp(-0.12) = 11.3 %. Of 320 bits: 0.32 %.
+        let errors = BitErrors { ber: 1e-5, times: None };
+        assert!((errors.of_packet(1500) - 0.113_08).abs() < 1e-5, "{}", errors.of_packet(1500));
+        assert!((errors.of_packet(40) - 0.003_194_9).abs() < 1e-7, "{}", errors.of_packet(40));
+        let (lost, length) = measure(Loss::Errors(errors), 1_000_000);
+        assert!(near(lost, 0.113_08) && near(length, 1.0 / (1.0 - 0.113_08)), "{lost} {length}");
+        // A rate that a difference from 1 would round away.
+        let rare = BitErrors { ber: 1e-18, times: None };
+        assert!((rare.of_packet(1500) / 1.2e-14 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bad_times_have_their_share_and_their_length() {
+        // Good for 90 ms and bad for 10 ms: every packet of a bad time is lost, 10 % in all, in bursts of about 100 packets.
+        let span = Span::from_millis;
+        let times = Times { good: span(90), bad: span(10) };
+        let errors = BitErrors { ber: 1.0, times: Some(times) };
+        assert!((errors.mean() - 0.1).abs() < 1e-12);
+        let (lost, length) = measure(Loss::Errors(errors), 20_000_000);
+        assert!((lost / 0.1 - 1.0).abs() < 0.02 && (length / 100.0 - 1.0).abs() < 0.03, "{lost} {length}");
+    }
+
+    #[test]
+    fn bad_times_are_the_same_whatever_is_sent() {
+        let times = Times { good: Span::from_millis(90), bad: Span::from_millis(10) };
+        let errors = Loss::Errors(BitErrors { ber: 1.0, times: Some(times) });
+        let lost_at = |step: u64| {
+            let mut losses = Losses::new(errors, Random::stream(1, "loss"), Random::stream(1, "turns"));
+            let at = |number: u64| Time::ZERO + Span::from_micros(100) * number;
+            (0..20_000).step_by(step as usize).map(|n| (n, losses.next(1500, at(n)))).collect::<Vec<_>>()
+        };
+        let all = lost_at(1);
+        assert!(all.iter().any(|(_, lost)| *lost));
+        for (number, lost) in lost_at(7) {
+            assert_eq!(all[number as usize], (number, lost));
+        }
+    }
+
+    #[test]
+    fn a_schedule_begins_a_good_time() {
+        let times = Times { good: Span::from_millis(1), bad: Span::from_secs(1000) };
+        let errors = Loss::Errors(BitErrors { ber: 1.0, times: Some(times) });
+        let mut losses = Losses::new(Loss::NONE, Random::stream(1, "loss"), Random::stream(1, "turns"));
+        let at = |secs| Time::ZERO + Span::from_secs(secs);
+        losses.change(errors, at(5));
+        assert!(!losses.next(1500, at(5)) && losses.next(1500, at(6)));
+        losses.change(errors, at(7));
+        assert!(!losses.next(1500, at(7)));
     }
 }

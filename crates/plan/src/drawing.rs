@@ -76,7 +76,7 @@ pub(crate) fn directions(
     let overheads = link.overhead.map_or([None; 2], PerDirection::both);
     let losses = link.loss.map_or([None; 2], PerDirection::down_only);
     let largest = link.largest.map_or([None; 2], PerDirection::down_only);
-    let jitters = link.jitter.map_or([None; 2], PerDirection::down_only);
+    let mut jitters = link.jitter.map_or([None, None], PerDirection::down_only);
     let duplicates = link.duplicate.map_or([None; 2], PerDirection::down_only);
     let corruptions = link.corrupt.map_or([None; 2], PerDirection::down_only);
     let mut outages = link.outage.map_or([None, None], PerDirection::down_only);
@@ -108,7 +108,7 @@ pub(crate) fn directions(
             wifi: wifis[side].take(),
             delay: delays[side].unwrap_or_default(),
             loss: losses[side].map_or(Loss::NONE, |Losses(loss)| loss),
-            jitter: jitters[side].map(|Jitters(jitter)| jitter),
+            jitter: jitters[side].take().map(|Jitters(jitter)| jitter),
             duplicate: duplicates[side].map_or(0.0, |Probability(p)| p),
             corrupt: corruptions[side].map_or(0.0, |Probability(p)| p),
             largest: largest[side],

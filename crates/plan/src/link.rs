@@ -1,4 +1,4 @@
-//! The properties of a link in a lab file that are more than a number: rate or trace, loss in bursts, jitter.
+//! The properties of a link in a lab file that are more than a number: rate or trace, loss in bursts or by bit errors, jitter.
 
 use crate::probability::{EXPECTED, Probability, visit_probability};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use weir_base::{Rate, Span};
-use weir_fabric::{Distribution, GilbertElliott, Jitter, Loss};
+use weir_fabric::{BitErrors, Distribution, GilbertElliott, Jitter, Loss, Times};
 
 /// The longest that any delay may be.
 pub(crate) const LONGEST_DELAY: Span = Span::from_secs(3600);
@@ -85,8 +85,11 @@ text_or_table!(
     |file| Ok(Speed::Trace(file))
 );
 
+/// The shortest mean of a good or a bad time. Each takes a draw, also while nothing is sent.
+const SHORTEST_TIME: Span = Span::from_millis(1);
+
 /// The jitter of a link, checked.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Jitters(pub(crate) Jitter);
 
 text_or_table!(
@@ -102,12 +105,27 @@ fn checked(jitter: Jitter) -> Result<Jitters, String> {
         let name = format!("{:?}", jitter.distribution).to_lowercase();
         Err(format!("jitter of the distribution {name} needs {what}; write for example {example}"))
     };
-    let longest =
-        [jitter.up_to, jitter.mean, jitter.deviation].into_iter().flatten().max().unwrap_or_default();
+    let of_parts = jitter.parts.iter().flat_map(|part| [part.mean, part.deviation]);
+    let whole = [jitter.up_to, jitter.mean, jitter.deviation].into_iter().flatten();
+    let longest = whole.chain(of_parts).max().unwrap_or_default();
     if longest > LONGEST_DELAY {
         return Err(format!("a delay of {longest} is too long; write at most 1 h"));
     }
+    let is_mixture = jitter.distribution == Distribution::Mixture;
     match jitter.distribution {
+        _ if !is_mixture && !jitter.parts.is_empty() => {
+            Err("`parts` are those of a mixture; write distribution = \"mixture\" beside them".into())
+        }
+        _ if is_mixture && (jitter.mean.is_some() || jitter.deviation.is_some()) => {
+            Err("each part of a mixture has its own mean and deviation; write them within `parts`".into())
+        }
+        _ if is_mixture && jitter.parts.is_empty() => needs(
+            "`parts`",
+            "parts = [{ share = 0.9, mean = \"5 ms\" }, { share = 0.1, mean = \"20 ms\", deviation = \"2 ms\" }]",
+        ),
+        _ if jitter.parts.iter().any(|part| !(part.share > 0.0 && part.share <= 1e9)) => {
+            Err("a part of a mixture has a share above 0; the shares count beside each other, for example 0.9 and 0.1".into())
+        }
         Distribution::Uniform if jitter.mean.is_some() || jitter.deviation.is_some() => {
             Err("uniform jitter has a bound, no mean or deviation; write up_to = .., or distribution = \"normal\"".into())
         }
@@ -130,10 +148,11 @@ fn checked(jitter: Jitter) -> Result<Jitters, String> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Losses(pub(crate) Loss);
 
-/// Loss in bursts: by its mean and the bursts' mean length, or by the four parameters of a Gilbert-Elliott chain.
+/// Loss in bursts, by its mean and the bursts' mean length, or by the four parameters of a Gilbert-Elliott chain; or loss by bit
+/// errors, always or in bad times.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Bursts {
+pub(crate) struct LossTable {
     /// Share of packets lost in the long run.
     mean: Option<Probability>,
     /// Mean number of packets lost in a row, at least 1; with `mean`.
@@ -146,11 +165,45 @@ pub(crate) struct Bursts {
     h: Option<Probability>,
     /// Probability that a packet of the good state passes; by default 1.
     k: Option<Probability>,
+    /// Probability that a bit is wrong, for example 1e-6. A packet with a wrong bit is lost.
+    ber: Option<Probability>,
+    /// Mean time without bit errors; exponential. With `ber` and `bad`.
+    good: Option<Span>,
+    /// Mean time with bit errors; exponential. By default there always are errors.
+    bad: Option<Span>,
 }
 
-impl Bursts {
+impl LossTable {
     fn loss(self) -> Result<Losses, String> {
-        let Bursts { mean, burst, p, r, h, k } = self;
+        match self.ber {
+            Some(Probability(ber)) => self.by_errors(ber),
+            None if self.good.is_some() || self.bad.is_some() => {
+                Err("good and bad times are those of bit errors; write { ber = 1e-5, good = \"10 s\", bad = \"100 ms\" }".into())
+            }
+            None => self.in_bursts(),
+        }
+    }
+
+    fn by_errors(self, ber: f64) -> Result<Losses, String> {
+        let LossTable { mean, burst, p, r, h, k, good, bad, .. } = self;
+        if burst.is_some() || [mean, p, r, h, k].iter().any(Option::is_some) {
+            return Err("loss is either by bit errors or in bursts of packets; remove `ber`, or the other keys except `good` and `bad`".into());
+        }
+        let times = match (good, bad) {
+            (None, None) => None,
+            (Some(good), Some(bad)) => Some(Times { good, bad }),
+            _ => return Err("good and bad times go together; write { ber = 1e-5, good = \"10 s\", bad = \"100 ms\" }".into()),
+        };
+        for time in [good, bad].into_iter().flatten() {
+            if !(SHORTEST_TIME..=LONGEST_DELAY).contains(&time) {
+                return Err(format!("a mean time of {time} is not possible; write from 1 ms to 1 h"));
+            }
+        }
+        Ok(Losses(Loss::Errors(BitErrors { ber, times })))
+    }
+
+    fn in_bursts(self) -> Result<Losses, String> {
+        let LossTable { mean, burst, p, r, h, k, .. } = self;
         let plain = "write { mean = \"1 %\", burst = 5 } or { p = 0.002, r = 0.2 }";
         match (mean, burst, p, r) {
             (Some(Probability(mean)), Some(burst), None, None) if h.is_none() && k.is_none() => {
@@ -180,11 +233,11 @@ impl<'de> Deserialize<'de> for Losses {
         impl<'de> Visitor<'de> for Forms {
             type Value = Losses;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{EXPECTED}, or a table such as {{ mean = \"1 %\", burst = 5 }}")
+                write!(f, "{EXPECTED}, or a table such as {{ mean = \"1 %\", burst = 5 }} or {{ ber = 1e-6 }}")
             }
             visit_probability!(|Probability(loss)| Losses(Loss::Independent(loss)));
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Losses, A::Error> {
-                Bursts::deserialize(MapAccessDeserializer::new(map))?.loss().map_err(A::Error::custom)
+                LossTable::deserialize(MapAccessDeserializer::new(map))?.loss().map_err(A::Error::custom)
             }
         }
         deserializer.deserialize_any(Forms)
@@ -199,8 +252,8 @@ impl JsonSchema for Losses {
         true
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (plain, bursts) = (generator.subschema_for::<Probability>(), generator.subschema_for::<Bursts>());
-        let description = "Here stands a probability, or a table of loss in bursts.";
-        schemars::json_schema!({ "description": description, "anyOf": [plain, bursts] })
+        let (plain, table) = (generator.subschema_for::<Probability>(), generator.subschema_for::<LossTable>());
+        let description = "Here stands a probability, or a table of loss in bursts or by bit errors.";
+        schemars::json_schema!({ "description": description, "anyOf": [plain, table] })
     }
 }

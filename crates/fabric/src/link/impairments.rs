@@ -7,7 +7,7 @@ use crate::config;
 use crate::jitter::Jitter;
 use crate::loss::Losses;
 use crate::wire::Wire;
-use weir_base::{Bytes, Random, Time};
+use weir_base::{Bytes, Random, Span, Time};
 
 #[derive(Debug)]
 pub(super) struct Impairments {
@@ -22,6 +22,8 @@ pub(super) struct Impairments {
     delays: Random,
     /// Whether it duplicates, damages or delays packets at present; if not, it only loses some.
     alters: bool,
+    /// Whether it has jitter at present.
+    delayed: bool,
 }
 
 impl Impairments {
@@ -31,7 +33,7 @@ impl Impairments {
             || config.largest.is_some()
             || config.duplicate > 0.0
             || config.corrupt > 0.0
-            || config.jitter.is_some_and(|jitter| !jitter.is_none());
+            || config.jitter.as_ref().is_some_and(|jitter| !jitter.is_none());
         if !at_once && !config.schedule.iter().any(Impairments::concerns) {
             return None;
         }
@@ -42,17 +44,18 @@ impl Impairments {
     pub(super) fn of(index: usize, config: &config::Link, seed: u64) -> Box<Impairments> {
         let stream = |name: &str| Random::stream_of(seed, name, index as u64);
         let mut impairments = Impairments {
-            losses: Losses::new(config.loss, stream("loss")),
+            losses: Losses::new(config.loss, stream("loss"), stream("loss times")),
             largest: config.largest,
             duplicate: config.duplicate,
             duplicates: stream("duplicate"),
             corrupt: config.corrupt,
             corruptions: stream("corrupt"),
-            jitter: config.jitter.unwrap_or_default(),
+            jitter: config.jitter.clone().unwrap_or_default(),
             delays: stream("jitter"),
             alters: false,
+            delayed: false,
         };
-        impairments.alters = impairments.alters_packets();
+        impairments.look();
         Box::new(impairments)
     }
 
@@ -65,8 +68,10 @@ impl Impairments {
             || change.jitter.is_some()
     }
 
-    fn alters_packets(&self) -> bool {
-        self.duplicate > 0.0 || self.corrupt > 0.0 || !self.jitter.is_none()
+    /// Finds what there is to do with each packet.
+    fn look(&mut self) {
+        self.delayed = !self.jitter.is_none();
+        self.alters = self.duplicate > 0.0 || self.corrupt > 0.0 || self.delayed;
     }
 
     /// The share of packets that it loses in the long run.
@@ -76,18 +81,20 @@ impl Impairments {
 
     /// Whether packets may overtake each other.
     pub(super) fn reorders(&self) -> bool {
-        self.jitter.reorder && !self.jitter.is_none()
+        self.jitter.reorder && self.delayed
     }
 
     pub(super) fn change(&mut self, change: &config::Change) {
         if let Some(loss) = change.loss {
-            self.losses.change(loss);
+            self.losses.change(loss, Time::ZERO + change.at);
         }
         self.largest = change.largest.or(self.largest);
         self.duplicate = change.duplicate.unwrap_or(self.duplicate);
         self.corrupt = change.corrupt.unwrap_or(self.corrupt);
-        self.jitter = change.jitter.unwrap_or(self.jitter);
-        self.alters = self.alters_packets();
+        if let Some(jitter) = &change.jitter {
+            self.jitter = jitter.clone();
+        }
+        self.look();
     }
 }
 
@@ -95,9 +102,9 @@ impl<P: Wire> Link<P> {
     /// Puts a packet on its way at `leaves`, unless it is lost; draws its impairments.
     pub(super) fn send_off_impaired(&mut self, packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
-        let too_long =
-            impairments.largest.is_some_and(|largest| u64::from(packet.wire_length()) > largest.get());
-        if impairments.losses.next() || too_long {
+        let bytes = u64::from(packet.wire_length());
+        let too_long = impairments.largest.is_some_and(|largest| bytes > largest.get());
+        if impairments.losses.next(bytes + self.overhead, leaves) || too_long {
             return self.lose(packet, now, around);
         }
         self.stats.counters.forwarded += 1;
@@ -127,16 +134,18 @@ impl<P: Wire> Link<P> {
     fn travel(&mut self, mut packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         let corrupt = impairments.corrupt > 0.0 && impairments.corruptions.chance(impairments.corrupt);
-        let jitter = impairments.jitter;
-        let extra =
-            if jitter.is_none() { weir_base::Span::ZERO } else { jitter.draw(&mut impairments.delays) };
+        let extra = if impairments.delayed {
+            impairments.jitter.draw(&mut impairments.delays)
+        } else {
+            Span::ZERO
+        };
         if corrupt {
             packet.corrupt();
             self.stats.counters.corrupted += 1;
             self.show(&packet, PacketEvent::Corrupted, now, around);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
-        if jitter.reorder {
+        if impairments.jitter.reorder {
             // Transmission and propagation preserve the order; each packet's jitter is added to them.
             self.last_arrival = at;
             at += extra;

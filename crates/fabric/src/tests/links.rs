@@ -347,7 +347,7 @@ fn jittered(jitter: Jitter) -> Vec<(u64, Time)> {
 #[test]
 fn jitter_keeps_the_order_unless_it_may_reorder() {
     let steady = Jitter::uniform(Span::from_millis(5));
-    let seen = jittered(steady);
+    let seen = jittered(steady.clone());
     assert!(seen.iter().map(|(number, _)| *number).eq(1..=5_000));
     assert!(seen.is_sorted_by_key(|(_, at)| *at));
     let seen = jittered(Jitter { reorder: true, ..steady });
@@ -465,4 +465,20 @@ fn a_link_changes_when_its_driver_asks_for_it() {
     // The fourth packet's transmission began at 27 ms.
     assert_eq!(seen, [(1, ms(12)), (2, ms(24)), (3, ms(27))]);
     assert_eq!(balance(&fabric).lost, 1);
+}
+
+#[test]
+fn bit_errors_count_the_bytes_that_the_link_adds() {
+    // With a rate of errors of one half no packet passes, and with none all do; 8 bits of overhead are bits too.
+    let loses = |ber, overhead| {
+        let config = link(|link| {
+            link.loss = Loss::Errors(BitErrors { ber, times: None });
+            link.overhead = Bytes::new(overhead);
+        });
+        balance(&saturate(&config, 2_000, Time::NEVER).1).lost
+    };
+    assert_eq!((loses(0.5, 0), loses(0.0, 0)), (2_000, 0));
+    // 12,000 bits at 1e-5 lose 11.3 %; with 12,000 bits of overhead 21.3 %.
+    let (plain, twice) = (loses(1e-5, 0), loses(1e-5, 1500));
+    assert!((180..275).contains(&plain) && (370..485).contains(&twice), "{plain} {twice}");
 }

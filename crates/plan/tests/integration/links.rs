@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use weir_base::{Bytes, Rate, Span};
-use weir_fabric::{Distribution, GilbertElliott, Jitter, Loss, Wifi};
+use weir_fabric::{BitErrors, Distribution, GilbertElliott, Jitter, Loss, Times, Wifi};
 use weir_plan::{Lab, Link, Outage};
 
 /// A lab with these files beside it, whose links have these settings.
@@ -147,6 +147,33 @@ fn loss_is_a_number_per_cent_a_burst_or_a_chain() {
     assert_eq!(down("loss = { p = 0.1, r = \"50 %\", h = 0.25, k = 0.99 }").loss, Loss::Bursts(chain));
     let [_, up] = links(&format!("{RATE}loss = {{ up = {{ mean = 0.01, burst = 5 }} }}"), &[], &[]);
     assert!(matches!(up.loss, Loss::Bursts(_)));
+}
+
+#[test]
+fn loss_by_bit_errors_is_always_or_in_bad_times() {
+    let errors = |times| Loss::Errors(BitErrors { ber: 1e-6, times });
+    assert_eq!(down("loss = { ber = 1e-6 }").loss, errors(None));
+    let times = Times { good: Span::from_secs(10), bad: Span::from_millis(100) };
+    assert_eq!(
+        down("loss = { ber = 1e-6, good = \"10 s\", bad = \"100 ms\" }").loss,
+        errors(Some(times))
+    );
+    let link = down("schedule = [{ at = \"1 s\", loss = { ber = 1e-6 } }]");
+    assert_eq!(link.schedule[0].loss, Some(errors(None)));
+}
+
+#[test]
+fn a_mixture_of_jitter_has_parts() {
+    let jitter = down(
+        "jitter = { distribution = \"mixture\", parts = [{ share = 9, mean = \"5 ms\" }, \
+         { share = 1, mean = \"30 ms\", deviation = \"4 ms\" }] }",
+    )
+    .jitter
+    .unwrap();
+    let parts: Vec<_> = jitter.parts.iter().map(|part| (part.share, part.mean, part.deviation)).collect();
+    let ms = Span::from_millis;
+    assert_eq!(parts, [(9.0, ms(5), Span::ZERO), (1.0, ms(30), ms(4))]);
+    assert_eq!(jitter.distribution, Distribution::Mixture);
 }
 
 #[test]
