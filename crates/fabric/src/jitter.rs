@@ -186,8 +186,7 @@ mod tests {
             mean: Span::from_millis(mean),
             deviation: Span::from_millis(deviation),
         };
-        let mixture =
-            |parts| Jitter { distribution: Distribution::Mixture, parts, ..Jitter::default() };
+        let mixture = |parts| Jitter { distribution: Distribution::Mixture, parts, ..Jitter::default() };
         // Nine of ten around 10 ms, one around 30: 12 ms. Within the parts 4 ms^2, between them 0.9 x 2^2 + 0.1 x 18^2 = 36.
         let (mean, deviation, _) = measure(mixture(vec![part(9.0, 10, 2), part(1.0, 30, 2)]));
         assert!((mean - 12.0).abs() < 0.05 && (deviation - 40f64.sqrt()).abs() < 0.05, "{mean} {deviation}");

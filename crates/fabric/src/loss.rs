@@ -49,7 +49,8 @@ impl BitErrors {
     }
 
     fn mean(self) -> f64 {
-        let bad = self.times.map_or(1.0, |Times { good, bad }| bad.as_secs_f64() / (good + bad).as_secs_f64());
+        let bad =
+            self.times.map_or(1.0, |Times { good, bad }| bad.as_secs_f64() / (good + bad).as_secs_f64());
         bad * self.of_packet(TYPICAL)
     }
 }
@@ -163,7 +164,9 @@ impl Losses {
                 // The usual chain (h = 0, k = 1) draws nothing here: its state alone decides.
                 passes < 1.0 && (passes <= 0.0 || !self.random.chance(passes))
             }
-            Loss::Errors(errors) => self.has_errors(errors, at) && self.random.chance(errors.of_packet(bytes)),
+            Loss::Errors(errors) => {
+                self.has_errors(errors, at) && self.random.chance(errors.of_packet(bytes))
+            }
         }
     }
 

@@ -28,8 +28,8 @@ pub(crate) struct Bottleneck {
     pub(crate) delay: Option<PerDirection<Span>>,
     /// The queue in front of the link; by default tail drop of 1000 packets.
     pub(crate) queue: Option<PerDirection<weir_queue::Config>>,
-    /// Random loss: a probability for each packet, 0.01 or "1 %", or loss in bursts, `{ mean = "1 %", burst = 5 }`. A plain
-    /// value holds for down only.
+    /// Random loss: a probability for each packet, 0.01 or "1 %"; loss in bursts, `{ mean = "1 %", burst = 5 }`; or bit errors,
+    /// `{ ber = 1e-6 }`, always or in bad times, `{ ber = 1e-4, good = "10 s", bad = "100 ms" }`. A plain value holds for down only.
     pub(crate) loss: Option<PerDirection<Losses>>,
     /// Largest IP packet that the link delivers. Larger packets are lost without a message to anyone, as on a path whose MTU is
     /// smaller than its ends know. A plain value holds for down only.

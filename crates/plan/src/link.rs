@@ -124,7 +124,7 @@ fn checked(jitter: Jitter) -> Result<Jitters, String> {
             "parts = [{ share = 0.9, mean = \"5 ms\" }, { share = 0.1, mean = \"20 ms\", deviation = \"2 ms\" }]",
         ),
         _ if jitter.parts.iter().any(|part| !(part.share > 0.0 && part.share <= 1e9)) => {
-            Err("a part of a mixture has a share above 0; the shares count beside each other, for example 0.9 and 0.1".into())
+            Err("a part of a mixture has a share above 0; write for example share = 0.9 in one part and 0.1 in the other".into())
         }
         Distribution::Uniform if jitter.mean.is_some() || jitter.deviation.is_some() => {
             Err("uniform jitter has a bound, no mean or deviation; write up_to = .., or distribution = \"normal\"".into())
@@ -187,13 +187,17 @@ impl LossTable {
     fn by_errors(self, ber: f64) -> Result<Losses, String> {
         let LossTable { mean, burst, p, r, h, k, good, bad, .. } = self;
         if burst.is_some() || [mean, p, r, h, k].iter().any(Option::is_some) {
-            return Err("loss is either by bit errors or in bursts of packets; remove `ber`, or the other keys except `good` and `bad`".into());
+            return Err("loss is either by bit errors or in bursts of packets; write { ber = 1e-6 }, or { mean = \"1 %\", burst = 5 }".into());
         }
-        let times = match (good, bad) {
-            (None, None) => None,
-            (Some(good), Some(bad)) => Some(Times { good, bad }),
-            _ => return Err("good and bad times go together; write { ber = 1e-5, good = \"10 s\", bad = \"100 ms\" }".into()),
-        };
+        let times =
+            match (good, bad) {
+                (None, None) => None,
+                (Some(good), Some(bad)) => Some(Times { good, bad }),
+                _ => return Err(
+                    "good and bad times go together; write { ber = 1e-5, good = \"10 s\", bad = \"100 ms\" }"
+                        .into(),
+                ),
+            };
         for time in [good, bad].into_iter().flatten() {
             if !(SHORTEST_TIME..=LONGEST_DELAY).contains(&time) {
                 return Err(format!("a mean time of {time} is not possible; write from 1 ms to 1 h"));
@@ -233,7 +237,10 @@ impl<'de> Deserialize<'de> for Losses {
         impl<'de> Visitor<'de> for Forms {
             type Value = Losses;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{EXPECTED}, or a table such as {{ mean = \"1 %\", burst = 5 }} or {{ ber = 1e-6 }}")
+                write!(
+                    f,
+                    "{EXPECTED}, or a table such as {{ mean = \"1 %\", burst = 5 }} or {{ ber = 1e-6 }}"
+                )
             }
             visit_probability!(|Probability(loss)| Losses(Loss::Independent(loss)));
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Losses, A::Error> {
@@ -252,7 +259,8 @@ impl JsonSchema for Losses {
         true
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (plain, table) = (generator.subschema_for::<Probability>(), generator.subschema_for::<LossTable>());
+        let (plain, table) =
+            (generator.subschema_for::<Probability>(), generator.subschema_for::<LossTable>());
         let description = "Here stands a probability, or a table of loss in bursts or by bit errors.";
         schemars::json_schema!({ "description": description, "anyOf": [plain, table] })
     }

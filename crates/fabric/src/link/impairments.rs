@@ -134,18 +134,16 @@ impl<P: Wire> Link<P> {
     fn travel(&mut self, mut packet: P, leaves: Time, now: Time, around: &mut Around<P>) {
         let Some(impairments) = &mut self.impairments else { return };
         let corrupt = impairments.corrupt > 0.0 && impairments.corruptions.chance(impairments.corrupt);
-        let extra = if impairments.delayed {
-            impairments.jitter.draw(&mut impairments.delays)
-        } else {
-            Span::ZERO
-        };
+        let extra =
+            if impairments.delayed { impairments.jitter.draw(&mut impairments.delays) } else { Span::ZERO };
+        let reorder = impairments.jitter.reorder;
         if corrupt {
             packet.corrupt();
             self.stats.counters.corrupted += 1;
             self.show(&packet, PacketEvent::Corrupted, now, around);
         }
         let mut at = self.last_arrival.max(leaves + self.delay);
-        if impairments.jitter.reorder {
+        if reorder {
             // Transmission and propagation preserve the order; each packet's jitter is added to them.
             self.last_arrival = at;
             at += extra;

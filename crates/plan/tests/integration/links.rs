@@ -154,10 +154,7 @@ fn loss_by_bit_errors_is_always_or_in_bad_times() {
     let errors = |times| Loss::Errors(BitErrors { ber: 1e-6, times });
     assert_eq!(down("loss = { ber = 1e-6 }").loss, errors(None));
     let times = Times { good: Span::from_secs(10), bad: Span::from_millis(100) };
-    assert_eq!(
-        down("loss = { ber = 1e-6, good = \"10 s\", bad = \"100 ms\" }").loss,
-        errors(Some(times))
-    );
+    assert_eq!(down("loss = { ber = 1e-6, good = \"10 s\", bad = \"100 ms\" }").loss, errors(Some(times)));
     let link = down("schedule = [{ at = \"1 s\", loss = { ber = 1e-6 } }]");
     assert_eq!(link.schedule[0].loss, Some(errors(None)));
 }
