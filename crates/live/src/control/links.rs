@@ -4,7 +4,7 @@ use super::{Request, refusal};
 use serde_json::{Map, Value, json};
 use std::sync::mpsc::Sender;
 use weir_base::{Span, Time};
-use weir_fabric::{Change, Link, Loss};
+use weir_fabric::{BitErrors, Change, Link, Loss, Times};
 use weir_linux::clock::Clock;
 use weir_plan::{Run, suggest};
 
@@ -105,10 +105,17 @@ fn settings(link: &Link) -> Value {
     put("delay", link.delay.to_string());
     put("queue", link.queue.name().into());
     if !link.loss.is_none() {
-        let bursts = if matches!(link.loss, Loss::Independent(_)) { "" } else { " in bursts" };
-        put("loss", format!("{}{bursts}", percent(link.loss.mean())));
+        let loss = match link.loss {
+            Loss::Independent(share) => percent(share),
+            Loss::Bursts(_) => format!("{} in bursts", percent(link.loss.mean())),
+            Loss::Errors(BitErrors { ber, times: None }) => format!("bit errors, {ber:e}"),
+            Loss::Errors(BitErrors { ber, times: Some(Times { good, bad }) }) => {
+                format!("bit errors, {ber:e} for {bad}, none for {good}")
+            }
+        };
+        put("loss", loss);
     }
-    if let Some(jitter) = link.jitter.filter(|jitter| !jitter.is_none()) {
+    if let Some(jitter) = link.jitter.as_ref().filter(|jitter| !jitter.is_none()) {
         let of =
             |what: &str, span: Option<Span>| span.map_or(String::new(), |span| format!(", {what} {span}"));
         let kind = format!("{:?}", jitter.distribution).to_lowercase();
