@@ -3,11 +3,12 @@
 //!
 //! A link between two nodes carries its rate at that time, less what it loses, what depth messages take, and over SLIQ what
 //! acknowledgements take. A packet takes its payload and all headers there, with the names of the nodes that it has visited on the shortest
-//! way. Rates are of payload, as goodput is. Other traffic on the same links is left out.
+//! way. A relayed stream is answered over the links in the other direction, one packet for two; the ranges that such an answer may name are
+//! left out. Rates are of payload, as goodput is. Other traffic on the same links is left out.
 
 use crate::overlay::{self, HEADERS, UNLIMITED, router_of};
 use std::collections::VecDeque;
-use weir_base::{Rate, Span};
+use weir_base::{Bytes, Rate, Span};
 use weir_fabric::Change;
 use weir_optimum::{
     Allocation, Class, ClassError, Forwarding, Link, Log, Network, NetworkError, Node, Utility,
@@ -18,6 +19,7 @@ use weir_overlay::utility::{Config as Admit, log};
 use weir_overlay::{Context, Flow, GroupId, Inner, Key, NodeId, Nodes, multicast};
 use weir_plan::{Carriage, Group, Run};
 use weir_station::Overlay;
+use weir_transport::relay;
 
 /// The part of a link's rate that SLIQ's acknowledgements of the other direction take: a frame of 20 bytes or more rides on a packet of
 /// 1,100 where data goes both ways, and each second packet is acknowledged (docs/overlay.md).
@@ -135,8 +137,17 @@ impl Question {
                             let utility = utility(group, carriage);
                             let (receivers, loads) = (vec![to], Vec::new());
                             let deadline = carriage.deadline;
-                            let class =
-                                Class { name, source: from, receivers, count: 1, deadline, utility, loads };
+                            let answers = 0.0;
+                            let class = Class {
+                                name,
+                                source: from,
+                                receivers,
+                                count: 1,
+                                deadline,
+                                utility,
+                                loads,
+                                answers,
+                            };
                             self.classes.push(class);
                             self.groups.push(number);
                         }
@@ -144,8 +155,16 @@ impl Question {
                 }
             }
         }
+        let packets = Packets::of(group);
         for class in first..self.classes.len() {
-            self.classes[class].loads = self.loads(run, overlay, nodes, group, &self.classes[class]);
+            let loads = self.loads(run, overlay, nodes, (group, &packets), &self.classes[class]);
+            // Answers have the headers of packets, and as many bytes of their own in place of the payload.
+            let headers = loads.iter().copied().fold(1.0, f64::max) - 1.0;
+            self.classes[class].answers = packets.answers.map_or(0.0, |(bytes, every)| {
+                let around = headers * packets.payload - packets.header;
+                (around + bytes) / (every * packets.payload)
+            });
+            self.classes[class].loads = loads;
         }
     }
 
@@ -155,7 +174,7 @@ impl Question {
         run: &Run,
         overlay: &Overlay,
         nodes: &[Option<NodeId>],
-        group: &Group,
+        (group, packets): (&Group, &Packets),
         class: &Class,
     ) -> Vec<f64> {
         let node_of = |host: usize| nodes[router_of(run, host)?];
@@ -165,7 +184,6 @@ impl Question {
             None => receivers.first().map_or(Key::Group(GroupId(0)), Key::Node),
         };
         let context = Context { to, receivers, is_sensitive: false, inner: Inner::default() };
-        let payload = payload(group) as f64;
         let visited = visited(&self.network, nodes, class.source);
         let mut bytes = Vec::new();
         let load = |(&link, own): (&usize, &Link)| {
@@ -186,7 +204,8 @@ impl Question {
             bytes.clear();
             header.encode(&context, false, &mut bytes);
             let around = overlay.cat.headers(class.deadline.is_some()) + run.network.links[link].overhead;
-            (payload + bytes.len() as f64 + around.get() as f64) / payload
+            let whole = packets.payload + packets.header + bytes.len() as f64 + around.get() as f64;
+            whole / packets.payload
         };
         self.links.iter().zip(self.network.links()).map(load).collect()
     }
@@ -269,9 +288,26 @@ fn visited(network: &Network, nodes: &[Option<NodeId>], source: usize) -> Vec<Op
     visited
 }
 
-/// Bytes of payload of a group's packets.
-fn payload(group: &Group) -> u64 {
-    group.workload.datagram().map_or(PAYLOAD, |(length, _)| length.saturating_sub(HEADERS).get().max(1))
+/// What a group's packets have, in bytes.
+struct Packets {
+    payload: f64,
+    /// Headers within the overlay's packet, before the payload.
+    header: f64,
+    /// An answer's length without the overlay's headers, and packets for which there is one.
+    answers: Option<(f64, f64)>,
+}
+
+impl Packets {
+    fn of(group: &Group) -> Packets {
+        if let Some(weir_transport::Config::Relay(_)) = group.transport {
+            let relay::Packets { data, header, answer, every } = relay::packets();
+            let answers = Some((answer as f64, every as f64));
+            return Packets { payload: data as f64, header: header as f64, answers };
+        }
+        let bytes = |(length, _): (Bytes, _)| length.saturating_sub(HEADERS).get().max(1);
+        let payload = group.workload.datagram().map_or(PAYLOAD, bytes);
+        Packets { payload: payload as f64, header: 0.0, answers: None }
+    }
 }
 
 /// The utility of a group's flows, whose rates are of payload.

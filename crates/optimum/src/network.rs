@@ -111,6 +111,16 @@ impl Network {
         self.links[link].rate.map_or(f64::INFINITY, |rate| rate.bits_per_sec() as f64)
     }
 
+    /// The link in the other direction, if it carries something: of parallel ones the one that has the same place among them.
+    pub(crate) fn back(&self, link: u32) -> Option<u32> {
+        let ends = |link: u32| (self.links[link as usize].from, self.links[link as usize].to);
+        let (from, to) = ends(link);
+        let place =
+            self.leaving[from].iter().filter(|&&other| other < link && ends(other) == (from, to)).count();
+        let mut backs = self.leaving[to].iter().filter(|&&other| ends(other) == (to, from));
+        backs.nth(place).copied().filter(|&back| self.rate(back as usize) > 0.0)
+    }
+
     /// The delay of a path in nanoseconds.
     pub(crate) fn delay(&self, path: &[u32]) -> u64 {
         path.iter().fold(0, |sum, &link| self.links[link as usize].delay.as_nanos().saturating_add(sum))

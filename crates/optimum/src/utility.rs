@@ -103,6 +103,9 @@ pub struct Class {
     pub utility: Utility,
     /// For each link, the bits that a bit of the flow takes there. Empty where a bit takes one.
     pub loads: Vec<f64>,
+    /// The bits that come back for each bit over the link in the other direction, such as acknowledgements; 0 where none do. A class with
+    /// several receivers has none.
+    pub answers: f64,
 }
 
 /// Why classes fit no network.
@@ -165,6 +168,8 @@ impl Class {
             (self.utility.most() <= 0.0, "rate"),
             (floor_is_wrong, "floor"),
             (loads_are_wrong, "load"),
+            (!(0.0..=1.0).contains(&self.answers), "share of answers"),
+            (self.answers > 0.0 && self.receivers.len() > 1, "share of answers beside several receivers"),
         ];
         match faults.iter().find(|(is_wrong, _)| *is_wrong) {
             Some(&(_, what)) => Err(ClassError::Number { class: name(), what }),

@@ -7,7 +7,7 @@ pub mod cp_udp;
 mod end;
 mod paced;
 pub mod rap;
-mod relay;
+pub mod relay;
 pub mod rudp;
 mod sliq;
 mod tcp;

@@ -9,11 +9,41 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_base::{Bytes, Ecn, Rate, Span, Time};
 use weir_endpoint::{Body, Counts, Endpoint, FullPacket, Message, Part, Read, Setup, Stream};
-use weir_overlay::proxy::tcp::{Admission, Relay, Segment};
+use weir_overlay::proxy::tcp::{Admission, EVERY, Part as Place, Relay, Segment, WINDOW};
 
 /// The most data of a segment: with the largest headers of the overlay it fits Ethernet's 1,500 bytes. The study's proxies have packets of
 /// 1,200 bytes (digest A 8).
 const MOST: Bytes = Bytes::new(1100);
+/// A position far into a stream, at which headers have the length that most of them have.
+const FAR: u64 = 16 << 20;
+
+/// The usual packets between two proxies, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packets {
+    /// Data of a full segment.
+    pub data: u64,
+    /// The proxy's header before it.
+    pub header: u64,
+    /// An acknowledgement while nothing is missing.
+    pub answer: u64,
+    /// Segments for which there is one acknowledgement.
+    pub every: u64,
+}
+
+/// The usual packets between two proxies of a stream in one direction.
+pub fn packets() -> Packets {
+    let length = |segment: Segment| {
+        let mut bytes = Vec::new();
+        segment.encode(&mut bytes);
+        bytes.len() as u64
+    };
+    let window = WINDOW.get();
+    let bytes = MOST.get() as u32;
+    let full = Segment { part: Some(Place { from: FAR, bytes, ends: false }), window, ..Segment::default() };
+    let answer = Segment { next: FAR, delivered: FAR, window, ..Segment::default() };
+    Packets { data: MOST.get(), header: length(full), answer: length(answer), every: EVERY.into() }
+}
+
 /// A packet that waits for admission is not asked for again before this.
 const REST: Span = Span::from_millis(10);
 
@@ -293,6 +323,13 @@ mod tests {
         ends[1].on_timer(late);
         ends[1].receive(&first, Ecn::NotEct, late + Span::from_millis(50));
         assert_eq!(ends[1].next_timer(), late + Span::from_millis(50));
+    }
+
+    #[test]
+    fn the_usual_packets_have_the_lengths_of_the_format() {
+        // Bits 1, stamps 8, position 1 or 4, delivered 1 or 4, window of 3 MB 4, count of ranges 1, position of the data 4.
+        let expected = Packets { data: 1100, header: 20, answer: 22, every: 2 };
+        assert_eq!(packets(), expected);
     }
 
     #[test]

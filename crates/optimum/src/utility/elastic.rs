@@ -54,6 +54,8 @@ pub(super) struct Ways<'a> {
     owners: Vec<Range<usize>>,
     class_at: Vec<usize>,
     searches: Vec<Search>,
+    /// For each link, that in the other direction.
+    backs: Vec<Option<u32>>,
     pub(super) pool: Pool,
     /// Whether all receivers of a class can be reached in time.
     pub(super) reached: Vec<bool>,
@@ -156,6 +158,7 @@ impl<'a> Ways<'a> {
             owners: Vec::new(),
             class_at: Vec::new(),
             searches: Vec::new(),
+            backs: (0..network.links().len() as u32).map(|link| network.back(link)).collect(),
             pool: Pool::default(),
             reached: Vec::new(),
             is_first: true,
@@ -183,11 +186,25 @@ impl<'a> Ways<'a> {
 
     /// The links of the cheapest ways of a class at these prices.
     pub(super) fn cheapest(&self, class: usize, prices: &[f64]) -> Vec<u32> {
-        let own: Vec<f64> =
-            (0u32..).zip(prices).map(|(link, price)| price * self.classes[class].load(link)).collect();
+        let own: Vec<f64> = (0u32..)
+            .zip(prices)
+            .map(|(link, price)| price * self.classes[class].load(link) + self.answered(class, link, prices))
+            .collect();
         let searches = self.owners[class].clone().map(|owner| &self.searches[owner]);
         let first = |search: &Search| search.cheapest(self.network, &own, f64::INFINITY).1.into_iter().next();
         searches.filter_map(first).flatten().collect()
+    }
+
+    /// The link over which a class is answered, and the bits there for each bit on this one.
+    fn back(&self, class: usize, link: u32) -> Option<(u32, f64)> {
+        let answers = self.classes[class].answers;
+        let back = if answers > 0.0 { self.backs[link as usize] } else { None };
+        back.map(|back| (back, answers))
+    }
+
+    /// What the answers to a bit on a link cost.
+    fn answered(&self, class: usize, link: u32, prices: &[f64]) -> f64 {
+        self.back(class, link).map_or(0.0, |(back, answers)| answers * prices[back as usize])
     }
 
     /// The optimum for these demands, one for each class.
@@ -284,11 +301,16 @@ impl<'a> Ways<'a> {
             let way = program.column(0.0);
             program.entry(row, way, -1.0);
             places.ways[number] = Some(way);
-            for &link in column.links.iter().filter(|&&link| finite(link)) {
+            let backs = column.links.iter().filter_map(|&link| self.back(class, link));
+            for link in
+                column.links.iter().copied().chain(backs.map(|(back, _)| back)).filter(|&link| finite(link))
+            {
                 places
                     .links
                     .entry(link)
                     .or_insert_with(|| program.row((self.network.rate(link as usize) / unit).min(WIDEST)));
+            }
+            for &link in column.links.iter().filter(|&&link| finite(link)) {
                 if self.owners[class].len() > 1 {
                     let users = places.users.entry((class, link)).or_default();
                     if !users.contains(&owner) {
@@ -310,6 +332,11 @@ impl<'a> Ways<'a> {
         for (number, column) in self.pool.columns().iter().enumerate() {
             let Some(way) = places.ways[number] else { continue };
             let (owner, class) = (column.owner as usize, self.class_of(column));
+            for (back, answers) in column.links.iter().filter_map(|&link| self.back(class, link)) {
+                if let Some(&row) = places.links.get(&back) {
+                    program.entry(row, way, answers);
+                }
+            }
             for &link in column.links.iter().filter(|&&link| finite(link)) {
                 match places.shares.get(&(class, link)) {
                     None => program.entry(places.links[&link], way, self.classes[class].load(link)),
@@ -370,6 +397,9 @@ impl<'a> Ways<'a> {
         for ((class, link), own) in flows {
             let largest = own.into_values().fold(0.0, f64::max);
             loads[link as usize] += largest * self.classes[class].load(link);
+            if let Some((back, answers)) = self.back(class, link) {
+                loads[back as usize] += largest * answers;
+            }
         }
         loads
     }
@@ -443,6 +473,9 @@ impl<'a> Ways<'a> {
                 }
             };
             own[link as usize] = part * price * self.classes[class].load(link);
+        }
+        for (link, own) in (0u32..).zip(&mut own) {
+            *own += self.answered(class, link, prices);
         }
         own
     }

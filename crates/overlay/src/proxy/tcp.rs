@@ -14,6 +14,7 @@ mod segment;
 
 pub use segment::{LONGEST as LONGEST_HEADER, MOST_RANGES, Part, Ranges, Segment};
 
+pub use incoming::EVERY;
 use incoming::Incoming;
 use outgoing::{Outgoing, stamp};
 use weir_base::{Bytes, Rate, Span, Time};

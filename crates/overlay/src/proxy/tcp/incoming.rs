@@ -1,6 +1,7 @@
 //! What comes from the other proxy, until the host has it.
 //!
-//! Source: digest A 8 (an acknowledgement for every second segment, or 200 ms after one; at once for what is out of order).
+//! Source: digest A 8 (an acknowledgement for every second segment, or 200 ms after one). The study answers at once what is out of order. Here
+//! packets use several paths, so that most are: a single one is answered after [`REORDERED`], which halves what answers take of the links.
 
 use super::segment::{Part, Ranges};
 use std::collections::BTreeMap;
@@ -8,8 +9,10 @@ use weir_base::{Bytes, Span, Time};
 
 /// Longest delay of an acknowledgement (digest A 8).
 const DELAY: Span = Span::from_millis(200);
+/// The same while segments are missing: much less than a path's delay, so that losses are repaired as soon.
+const REORDERED: Span = Span::from_millis(5);
 /// Segments that are acknowledged at once when so many wait (digest A 8).
-const EVERY: u32 = 2;
+pub const EVERY: u32 = 2;
 /// Most ranges beyond a gap that are kept: a range takes some memory however short it is.
 const MOST_RANGES: usize = 4_096;
 
@@ -111,7 +114,11 @@ impl Incoming {
         if self.waiting == 1 || !is_in_order {
             self.echo = stamp;
         }
-        let due = if is_in_order && self.waiting < EVERY { now + DELAY } else { now };
+        let due = match self.waiting {
+            EVERY.. => now,
+            _ if is_in_order => now + DELAY,
+            _ => now + REORDERED,
+        };
         self.due = self.due.min(due);
         true
     }

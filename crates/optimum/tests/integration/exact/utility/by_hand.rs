@@ -38,6 +38,7 @@ fn flows(network: &Network, count: u32, ends: &str, utility: Utility) -> Class {
         deadline: None,
         utility,
         loads: Vec::new(),
+        answers: 0.0,
     }
 }
 
@@ -78,6 +79,22 @@ fn headers_take_their_part_of_a_link() {
     let mut one = flows(&network, 3, "a>b", log(1.0, 20.0));
     one.loads = vec![1.2; network.links().len()];
     assert_eq!(shares(&optimum(&network, &[one])), [(3, 2500)]);
+}
+
+#[test]
+fn answers_take_their_part_of_the_link_back() {
+    // 6 and half of 6 for the answers to the other flow; alone a flow has all, and its answers the idle direction.
+    let network = network(&["a-b 9"]);
+    let [there, back] =
+        ["a>b", "b>a"].map(|ends| Class { answers: 0.5, ..flows(&network, 1, ends, log(1.0, 20.0)) });
+    let found = optimum(&network, &[there.clone(), back]);
+    assert_eq!(shares(&found), [(1, 6000), (1, 6000)]);
+    assert!(found.loads.iter().all(|load| (load - 9e6).abs() < 9.0), "{found:?}");
+    let alone = optimum(&network, &[there]);
+    assert_eq!(shares(&alone), [(1, 9000)]);
+    let mut loads = alone.loads;
+    loads.sort_by(f64::total_cmp);
+    assert!((loads[0] - 4.5e6).abs() < 9.0 && (loads[1] - 9e6).abs() < 9.0, "{loads:?}");
 }
 
 #[test]
