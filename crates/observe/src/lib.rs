@@ -27,6 +27,6 @@ pub use flow::Side;
 pub use packet::{Packet, Skipped, TCP, Tcp, UDP};
 pub use rate::Period;
 pub use report::{DirectionReport, FlowReport, Report, TcpReport, Totals};
-pub use sojourn::{Event, HEADER, QueuePeriod, QueueReport, QueueWatch, What};
+pub use sojourn::{Compared, Counted, Event, HEADER, QueuePeriod, QueueReport, QueueWatch, What};
 pub use stamped::{KindReport, StampedReport};
 pub use times::Times;

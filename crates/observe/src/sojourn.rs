@@ -14,7 +14,7 @@ use header::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use waiting::{Found, Waiting};
-use weir_base::{Bytes, Ecn, Histogram, Span, Time};
+use weir_base::{Ecn, Histogram, Span, Time};
 
 /// A packet of which nothing is heard for so long counts as lost from sight.
 const FORGOTTEN: Span = Span::from_secs(10);
@@ -24,12 +24,30 @@ const FORGOTTEN: Span = Span::from_secs(10);
 pub enum What {
     /// It came to the queue.
     Came,
-    /// It left the queue for the device.
-    Left,
+    /// It left the queue for the device. The queue's own counters, if they are known.
+    Left(Option<Counted>),
     /// It was dropped, for this reason of the kernel.
     Dropped(u32),
     /// It went on to the device. Without having waited it has passed an empty queue.
     Started,
+}
+
+/// What a queue has counted by itself, a packet that leaves included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counted {
+    /// Segments that were sent.
+    pub sent: u64,
+    /// Packets that were dropped; one of several segments counts once.
+    pub drops: u64,
+}
+
+/// What was counted between the first and the last packet that left, by the queue and by its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Compared {
+    /// By the queue.
+    pub counted: Counted,
+    /// By its events.
+    pub seen: Counted,
 }
 
 /// An event of a queue.
@@ -83,6 +101,8 @@ pub struct QueueReport {
     pub left: u64,
     /// Segments that passed an empty queue without waiting.
     pub passed: u64,
+    /// Segments that left or passed, those too of which it was not seen that they came: what the queue's own counter counts.
+    pub sent: u64,
     /// Bytes of the segments that left or passed, from the link's header on.
     pub sent_bytes: u64,
     /// The rate of these, from the first to the last event; `None` if there is one event at most.
@@ -110,6 +130,8 @@ pub struct QueueReport {
     pub unmatched: u64,
     /// Segments that came, of which no more was heard.
     pub forgotten: u64,
+    /// The queue's own counters, and the same of the events; `None` for a queue whose counters are kept by processor.
+    pub compared: Option<Compared>,
 }
 
 /// Follows the packets of a queue.
@@ -122,6 +144,9 @@ pub struct QueueWatch {
     /// The first segment that came and left; what left before it had come before the observation.
     is_settled: bool,
     totals: QueueReport,
+    /// The queue's counters when the first packet left, and packets that were dropped since.
+    counted: Option<Counted>,
+    dropped_since: u64,
     sojourn: Histogram,
     dropped_after: Histogram,
     now: QueuePeriod,
@@ -140,6 +165,8 @@ impl QueueWatch {
             last: Time::ZERO,
             is_settled: false,
             totals: QueueReport::default(),
+            counted: None,
+            dropped_since: 0,
             sojourn: Histogram::new(),
             dropped_after: Histogram::new(),
             now: QueuePeriod::default(),
@@ -177,25 +204,53 @@ impl QueueWatch {
                 self.totals.most_waiting = self.totals.most_waiting.max(count);
                 self.totals.most_waiting_bytes = self.totals.most_waiting_bytes.max(bytes.get());
             }
-            What::Left => match self.waiting.take(event, &header) {
-                Some(found) => self.left(event, &found, header.ecn()),
-                None => self.unmatched(segments),
-            },
+            What::Left(counted) => {
+                self.totals.sent += segments;
+                if let Some(counted) = counted {
+                    self.compare(counted, segments);
+                }
+                match self.waiting.take(event, &header) {
+                    Some(found) => self.left(event, &found, header.ecn()),
+                    None => self.unmatched(segments),
+                }
+            }
             What::Started => {
                 // One that has left the queue before is known no more.
                 if let Some(found) = self.waiting.take_whole(packet) {
                     self.totals.passed += found.segments;
-                    self.sent(event, &found);
+                    self.totals.sent += found.segments;
+                    self.count_sent(event, &found);
                 }
             }
-            What::Dropped(reason) => match self.waiting.take(event, &header) {
-                Some(found) => self.dropped(event, &found, reason),
-                None => {
-                    *self.totals.dropped.entry(reason).or_default() += segments;
-                    self.unmatched(segments);
+            What::Dropped(reason) => {
+                self.dropped_since += 1;
+                match self.waiting.take(event, &header) {
+                    Some(found) => self.dropped(event, &found, reason),
+                    None => {
+                        *self.totals.dropped.entry(reason).or_default() += segments;
+                        self.unmatched(segments);
+                    }
                 }
-            },
+            }
         }
+    }
+
+    /// A packet has left, after which the queue has counted so much. Several that left at once tell the same.
+    fn compare(&mut self, counted: Counted, segments: u64) {
+        let begin = *self.counted.get_or_insert_with(|| {
+            self.dropped_since = 0;
+            counted
+        });
+        let seen = self.totals.compared.map_or(0, |compared| compared.seen.sent);
+        // What left with the first one is in the first counters already.
+        let more = if counted.sent == begin.sent { 0 } else { segments };
+        self.totals.compared = Some(Compared {
+            counted: Counted {
+                sent: counted.sent.wrapping_sub(begin.sent),
+                drops: counted.drops.wrapping_sub(begin.drops) & u64::from(u32::MAX),
+            },
+            seen: Counted { sent: seen + more, drops: self.dropped_since },
+        });
     }
 
     fn left(&mut self, event: &Event<'_>, found: &Found, codepoint: Ecn) {
@@ -210,10 +265,10 @@ impl QueueWatch {
             self.totals.marked_by_codepoint[found.codepoint as usize] += found.segments;
             self.now.marked += found.segments;
         }
-        self.sent(event, found);
+        self.count_sent(event, found);
     }
 
-    fn sent(&mut self, event: &Event<'_>, found: &Found) {
+    fn count_sent(&mut self, event: &Event<'_>, found: &Found) {
         self.now.left += found.segments;
         self.now.left_bytes += u64::from(event.bytes);
         self.totals.sent_bytes += u64::from(event.bytes);
@@ -268,6 +323,7 @@ impl Default for QueueReport {
             came: 0,
             left: 0,
             passed: 0,
+            sent: 0,
             sent_bytes: 0,
             rate_mbps: None,
             dropped: BTreeMap::new(),
@@ -281,6 +337,7 @@ impl Default for QueueReport {
             most_waiting_bytes: 0,
             unmatched: 0,
             forgotten: 0,
+            compared: None,
         }
     }
 }
@@ -289,11 +346,6 @@ impl QueueReport {
     /// Segments that were dropped.
     pub fn drops(&self) -> u64 {
         self.dropped.values().sum()
-    }
-
-    /// Bytes that left, of which the queue's counter has a number too.
-    pub fn sent(&self) -> Bytes {
-        Bytes::new(self.sent_bytes)
     }
 }
 

@@ -47,9 +47,9 @@ impl Told {
 #[test]
 fn the_sojourn_of_a_packet_is_from_its_arrival_to_its_departure() {
     let mut told = Told::new();
-    told.plain(0, What::Came, 1).plain(100, What::Came, 2).plain(1000, What::Left, 1).plain(
+    told.plain(0, What::Came, 1).plain(100, What::Came, 2).plain(1000, What::Left(None), 1).plain(
         3100,
-        What::Left,
+        What::Left(None),
         2,
     );
     let report = told.watch.report();
@@ -66,7 +66,7 @@ fn drops_count_by_reason_and_marks_by_the_codepoint_on_arrival() {
     let mut told = Told::new();
     told.plain(0, What::Came, 1).plain(1, What::Dropped(77), 1);
     told.plain(10, What::Came, 2);
-    told.say(5010, What::Left, 2, 1, &header(1000, 2, Ecn::Ce));
+    told.say(5010, What::Left(None), 2, 1, &header(1000, 2, Ecn::Ce));
     told.plain(6000, What::Came, 3).plain(9000, What::Dropped(78), 3);
     let report = told.watch.report();
     assert_eq!(report.dropped, BTreeMap::from([(77, 1), (78, 1)]));
@@ -82,7 +82,7 @@ fn a_packet_that_passes_an_empty_queue_has_no_sojourn() {
     let mut told = Told::new();
     told.plain(0, What::Came, 1).plain(3, What::Started, 1);
     // One that has waited says that it starts too, after it has left.
-    told.plain(10, What::Came, 2).plain(20, What::Left, 2).plain(21, What::Started, 2);
+    told.plain(10, What::Came, 2).plain(20, What::Left(None), 2).plain(21, What::Started, 2);
     let report = told.watch.report();
     assert_eq!((report.passed, report.left, report.sojourn_ms.unwrap().count), (1, 1, 1));
 }
@@ -97,7 +97,7 @@ fn the_segments_of_a_packet_that_was_split_are_found_by_their_sequence_numbers()
     let mut address = 10;
     let mut segment = |told: &mut Told, at: u64, from: u16, number: u32| {
         address += 1;
-        told.say(at, What::Left, address, 1, &header(from, number * 1448, Ecn::NotEct));
+        told.say(at, What::Left(None), address, 1, &header(from, number * 1448, Ecn::NotEct));
     };
     // The flows take turns, and the address of a packet that was split is used again for another one.
     segment(&mut told, 1000, 1, 0);
@@ -107,7 +107,7 @@ fn the_segments_of_a_packet_that_was_split_are_found_by_their_sequence_numbers()
         segment(&mut told, 2000 + 1000 * u64::from(number), 1, number);
     }
     segment(&mut told, 8000, 2, 1);
-    told.say(9000, What::Left, 1, 1, &header(7, 0, Ecn::NotEct));
+    told.say(9000, What::Left(None), 1, 1, &header(7, 0, Ecn::NotEct));
     let report = told.watch.report();
     assert_eq!((report.came, report.left, report.waiting), (9, 9, 0));
     assert_eq!((report.unmatched, report.forgotten), (0, 0));
@@ -119,11 +119,12 @@ fn the_segments_of_a_packet_that_was_split_are_found_by_their_sequence_numbers()
 #[test]
 fn what_left_before_the_first_match_came_before_the_observation() {
     let mut told = Told::new();
-    told.plain(0, What::Left, 90).plain(1, What::Left, 91);
-    told.plain(2, What::Came, 1).plain(3, What::Left, 92).plain(4, What::Left, 1);
-    assert_eq!(told.watch.report().unmatched, 0);
+    told.plain(0, What::Left(None), 90).plain(1, What::Left(None), 91);
+    told.plain(2, What::Came, 1).plain(3, What::Left(None), 92).plain(4, What::Left(None), 1);
+    let report = told.watch.report();
+    assert_eq!((report.unmatched, report.left, report.sent), (0, 1, 4));
     // Then it counts, as does one whose address another packet has.
-    told.plain(5, What::Left, 93).plain(6, What::Came, 5).plain(7, What::Came, 5);
+    told.plain(5, What::Left(None), 93).plain(6, What::Came, 5).plain(7, What::Came, 5);
     let report = told.watch.report();
     assert_eq!((report.unmatched, report.forgotten, report.waiting), (1, 1, 1));
 }
@@ -132,7 +133,7 @@ fn what_left_before_the_first_match_came_before_the_observation() {
 fn a_packet_of_which_nothing_is_heard_is_forgotten_after_ten_seconds() {
     let mut told = Told::new();
     told.plain(0, What::Came, 1);
-    told.plain(9_000_000, What::Came, 2).plain(9_000_010, What::Left, 2);
+    told.plain(9_000_000, What::Came, 2).plain(9_000_010, What::Left(None), 2);
     assert_eq!(told.watch.report().waiting, 1);
     told.plain(11_000_000, What::Came, 3);
     let report = told.watch.report();
@@ -142,7 +143,7 @@ fn a_packet_of_which_nothing_is_heard_is_forgotten_after_ten_seconds() {
 #[test]
 fn periods_follow_each_other_without_gaps() {
     let mut told = Told::new();
-    told.plain(0, What::Came, 1).plain(4_000, What::Left, 1);
+    told.plain(0, What::Came, 1).plain(4_000, What::Left(None), 1);
     told.plain(12_000, What::Came, 2).plain(35_000, What::Dropped(1), 2).plain(40_000, What::Came, 3);
     let of = |period: &QueuePeriod| (period.came, period.left, period.dropped, period.waiting);
     let periods: Vec<_> = told.periods.iter().map(of).collect();
@@ -166,4 +167,22 @@ fn codepoints_are_read_from_both_versions_of_ip() {
     let mut far = [0; HEADER];
     (far[0], far[9]) = (0x4f, crate::TCP);
     assert_eq!(Header::of(&far).sequence, None);
+}
+
+#[test]
+fn the_counters_of_the_queue_are_compared_from_the_first_to_the_last_packet_that_left() {
+    let mut told = Told::new();
+    let left = |sent, drops| What::Left(Some(Counted { sent, drops }));
+    // Two left at once, when 102 were counted; then a large packet was dropped, which counts once; then two left.
+    for packet in 1..5 {
+        told.plain(packet, What::Came, packet);
+    }
+    told.plain(10, left(102, 7), 1).plain(10, left(102, 7), 2);
+    told.say(11, What::Came, 9, 3, &header(9, 0, Ecn::NotEct));
+    told.say(12, What::Dropped(5), 9, 3, &header(9, 0, Ecn::NotEct));
+    told.plain(20, left(103, 8), 3).plain(30, left(104, 8), 4);
+    let both = Counted { sent: 2, drops: 1 };
+    let report = told.watch.report();
+    assert_eq!(report.compared, Some(Compared { counted: both, seen: both }));
+    assert_eq!((report.drops(), report.sent), (3, 4));
 }
