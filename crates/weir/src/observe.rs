@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 use weir_base::Span;
-use weir_kernel::Watch;
+use weir_kernel::{Problem, Watch};
 use weir_linux::clock::monotonic;
 use weir_observe::{Compared, Event, QueuePeriod, QueueReport, QueueWatch};
 use weir_report::html::{Cell, Page, Table, escape, notices};
@@ -100,7 +100,12 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<(), Failure> {
         }
     })
     .map_err(|error| Failure::failed(format!("cannot wait for an interrupt: {error}")))?;
-    let watch = Watch::new(device.index())?;
+    let watch = Watch::new(device.index()).map_err(|problem| match problem {
+        Problem::Missing { .. } | Problem::Forbidden(_) | Problem::NotBuilt => {
+            Failure::bad_input(problem.to_string(), problem.help())
+        }
+        _ => problem.into(),
+    })?;
     let mut observation = Observation {
         watch,
         queue: QueueWatch::new(args.period),
