@@ -147,6 +147,8 @@ pub struct QueueWatch {
     /// The queue's counters when the first packet left, and packets that were dropped since.
     counted: Option<Counted>,
     dropped_since: u64,
+    /// Segments that passed since the last packet that left.
+    passed_since: u64,
     sojourn: Histogram,
     dropped_after: Histogram,
     now: QueuePeriod,
@@ -167,6 +169,7 @@ impl QueueWatch {
             totals: QueueReport::default(),
             counted: None,
             dropped_since: 0,
+            passed_since: 0,
             sojourn: Histogram::new(),
             dropped_after: Histogram::new(),
             now: QueuePeriod::default(),
@@ -218,6 +221,7 @@ impl QueueWatch {
                 // One that has left the queue before is known no more.
                 if let Some(found) = self.waiting.take_whole(packet) {
                     self.totals.passed += found.segments;
+                    self.passed_since += found.segments;
                     self.totals.sent += found.segments;
                     self.count_sent(event, &found);
                 }
@@ -238,9 +242,10 @@ impl QueueWatch {
     /// A packet has left, after which the queue has counted so much. Several that left at once tell the same.
     fn compare(&mut self, counted: Counted, segments: u64) {
         let begin = *self.counted.get_or_insert_with(|| {
-            self.dropped_since = 0;
+            (self.dropped_since, self.passed_since) = (0, 0);
             counted
         });
+        let passed = std::mem::take(&mut self.passed_since);
         let seen = self.totals.compared.map_or(0, |compared| compared.seen.sent);
         // What left with the first one is in the first counters already.
         let more = if counted.sent == begin.sent { 0 } else { segments };
@@ -249,7 +254,7 @@ impl QueueWatch {
                 sent: counted.sent.wrapping_sub(begin.sent),
                 drops: counted.drops.wrapping_sub(begin.drops) & u64::from(u32::MAX),
             },
-            seen: Counted { sent: seen + more, drops: self.dropped_since },
+            seen: Counted { sent: seen + more + passed, drops: self.dropped_since },
         });
     }
 
