@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed observe tests-speed wrap same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed tests-speed wrap same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -54,7 +54,6 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test integration loading::
 	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration kernel::storms
 	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test integration kills::
-	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=100 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration observe::
 	WEIR_REQUIRE_LIVE=1 WEIR_RESTARTS=10 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration ap::restarts -- --nocapture
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration circuit_up::the_next_command_restores
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
@@ -134,10 +133,6 @@ capacity:
 ## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
 analyze-speed:
 	scripts/analyze-speed
-
-## observe: holds `weir observe` against captures on both sides of shapers of the kernel (idle, as root); writes docs/observe-measured.md
-observe: build
-	scripts/observe $(WEIR)
 
 ## scale: measures what a tree of five thousand cells costs in addition to its cells (idle); writes docs/scale.md
 scale: build

@@ -119,37 +119,3 @@ mod tests {
         assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
     }
 }
-
-/// Never exists without the feature `bpf`.
-#[derive(Debug)]
-pub struct Watch {
-    never: std::convert::Infallible,
-}
-
-impl Watch {
-    /// See the feature `bpf`.
-    ///
-    /// # Errors
-    /// [`Problem::NotBuilt`].
-    pub fn new(_: u32) -> Result<Watch, Problem> {
-        Err(Problem::NotBuilt)
-    }
-    /// See the feature `bpf`.
-    ///
-    /// # Errors
-    /// None: it never exists.
-    pub fn read(&mut self, _: &mut dyn FnMut(&weir_observe::Event<'_>)) -> Result<(), Problem> {
-        match self.never {}
-    }
-    /// See the feature `bpf`.
-    ///
-    /// # Errors
-    /// None: it never exists.
-    pub fn lost(&self) -> Result<u64, Problem> {
-        match self.never {}
-    }
-    /// See the feature `bpf`.
-    pub fn reason(&self, _: u32) -> String {
-        match self.never {}
-    }
-}

@@ -3,7 +3,6 @@
 use crate::Problem;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Func, Struct};
-use std::collections::BTreeMap;
 
 /// The kernel's type information (`CONFIG_DEBUG_INFO_BTF`).
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -16,24 +15,6 @@ const LENT: [&str; 5] =
 fn names(btf: &Btf<'_>, wanted: &str) -> bool {
     btf.type_by_kind::<Enum<'_>>()
         .any(|names| names.iter().any(|member| member.name.is_some_and(|name| name == wanted)))
-}
-
-/// The reasons for which the kernel drops packets, by their numbers, without the prefix that all have.
-///
-/// # Errors
-/// [`Problem::Missing`], with the release that has them.
-pub(crate) fn drop_reasons() -> Result<BTreeMap<u32, String>, Problem> {
-    let missing = |what, since| Problem::Missing { what, since };
-    let btf = Btf::from_path(TYPES).map_err(|_| {
-        missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF adds it")
-    })?;
-    let reasons = btf.type_by_name::<Enum<'_>>("skb_drop_reason");
-    let reasons = reasons.ok_or_else(|| missing("reasons of dropped packets", "Linux 5.17 has them"))?;
-    let named = reasons.iter().filter_map(|member| {
-        let name = member.name?.to_str()?.strip_prefix("SKB_DROP_REASON_")?.to_owned();
-        Some((u32::try_from(member.value).ok()?, name))
-    });
-    Ok(named.collect())
 }
 
 /// Checks that the kernel has programs at the egress of a device.

@@ -35,15 +35,13 @@ mod problem;
 mod relabel;
 #[cfg(feature = "bpf")]
 mod running;
-#[cfg(feature = "bpf")]
-mod watch;
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
 
 #[cfg(not(feature = "bpf"))]
 pub use absent::{
-    Group, Held, Relabelling, Watch, circuits, hold, load, remove_circuit, running, set_circuit, unload,
+    Group, Held, Relabelling, circuits, hold, load, remove_circuit, running, set_circuit, unload,
 };
 #[cfg(feature = "bpf")]
 pub use circuits::{circuits, remove_circuit, set_circuit};
@@ -59,8 +57,6 @@ pub use problem::Problem;
 pub use relabel::Relabelling;
 #[cfg(feature = "bpf")]
 pub use running::running;
-#[cfg(feature = "bpf")]
-pub use watch::Watch;
 
 /// Name of the map that holds the circuits of a control, and of its pin.
 #[cfg(feature = "bpf")]

@@ -34,11 +34,6 @@ fn read(clock: ClockId) -> u64 {
     nanos_of(now.tv_sec, now.tv_nsec)
 }
 
-/// CLOCK_MONOTONIC since its start: the time of the kernel's tracepoints (`bpf_ktime_get_ns`).
-pub fn monotonic() -> Time {
-    Time::ZERO + Span::from_nanos(read(ClockId::Monotonic))
-}
-
 /// Processor time that this whole process has used.
 pub fn process_time() -> Span {
     Span::from_nanos(read(ClockId::ProcessCPUTime))

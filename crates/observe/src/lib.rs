@@ -2,7 +2,7 @@
 //! any reader go in, numbers come out.
 //!
 //! [`Capture`] returns packets, [`Packet`] reads their headers, [`Analysis`] follows their flows,
-//! [`compare`] finds the packets of two captures in each other, and [`QueueWatch`] follows those of a queue of the running kernel. `analysis.rs` is the file to open first.
+//! and [`compare`] finds the packets of two captures in each other. `analysis.rs` is the file to open first.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,6 @@ pub mod ip_id;
 mod packet;
 mod rate;
 mod report;
-mod sojourn;
 mod spread;
 mod stamped;
 mod times;
@@ -27,6 +26,5 @@ pub use flow::Side;
 pub use packet::{Packet, Skipped, TCP, Tcp, UDP};
 pub use rate::Period;
 pub use report::{DirectionReport, FlowReport, Report, TcpReport, Totals};
-pub use sojourn::{Compared, Counted, Event, HEADER, QueuePeriod, QueueReport, QueueWatch, What};
 pub use stamped::{KindReport, StampedReport};
 pub use times::Times;

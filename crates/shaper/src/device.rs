@@ -29,17 +29,6 @@ pub struct Counters {
     pub backlog: u64,
 }
 
-/// The root discipline of a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// Its kind, such as "tbf".
-    pub kind: String,
-    /// Its handle, such as "8001:"; "0:" is the kernel's default.
-    pub handle: Handle,
-    /// Its counters.
-    pub counters: Counters,
-}
-
 impl Device {
     /// Opens a device by name.
     ///
@@ -186,22 +175,6 @@ impl Device {
         let found = found.map_err(|error| self.failed("cannot read the counters", error))?;
         let of = |handle: &Handle| found.iter().find(|it| it.handle == *handle).map(counters_of);
         Ok(handles.iter().map(of).collect())
-    }
-
-    /// The root discipline, that of the kernel too; `None` if the device has none, or is gone.
-    ///
-    /// # Errors
-    /// The kernel's error.
-    pub fn root(&mut self) -> Result<Option<Root>, Problem> {
-        let all = Message::new(self.index, Handle::NONE, Handle::NONE);
-        let found = absent_is_none(self.netlink.list(Kind::GetQdisc, &all));
-        let found = found.map_err(|error| self.failed("cannot read its queue", error))?;
-        let root = found.into_iter().find(|it| it.parent == Handle::ROOT && it.index == self.index);
-        Ok(root.map(|root| Root {
-            kind: root.kind().to_owned(),
-            handle: root.handle,
-            counters: counters_of(&root),
-        }))
     }
 
     /// Restores a snapshot: removes the present root, and makes all objects again that are not the kernel's default. It changes nothing

@@ -12,7 +12,7 @@ pub(super) const COLUMNS: [&str; 14] = [
     "packets",
     "Mbit/s",
     "peak Mbit/s",
-    "retransmitted",
+    "sent again",
     "seen twice",
     "spurious",
     "reordered",
@@ -85,7 +85,7 @@ pub(super) fn sentence(document: &Document<'_>) -> String {
         }
     }
     format!(
-        "{} of {} in {} s; {} of {} of TCP were retransmitted",
+        "{} of {} in {} s; {} of {} of TCP were sent again",
         plural(totals.packets, "packet"),
         plural(totals.flows as u64, "flow"),
         number(totals.duration_s),
@@ -179,7 +179,7 @@ pub(super) fn text(document: &Document<'_>, most: usize) -> String {
 fn aligned(table: &[[String; COLUMNS.len()]]) -> String {
     let kept = |column: &usize| {
         table[1..].iter().any(|row| !matches!(row[*column].as_str(), "" | "0"))
-            || COLUMNS[*column] == "retransmitted"
+            || COLUMNS[*column] == "sent again"
     };
     let columns: Vec<usize> = (0..COLUMNS.len()).filter(kept).collect();
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -15,7 +15,6 @@ mod hosts;
 mod kernel;
 mod kills;
 mod layout;
-mod observe;
 mod optimum;
 mod packages;
 mod place;
