@@ -89,8 +89,13 @@ impl Watched {
         verdict::report(&self.sums, self.waiting(), end.max(self.last), kernel, lost_events, reason)
     }
 
-    /// What happened in each period so far.
-    pub fn periods(&self) -> &[QueuePeriod] {
-        &self.sums.periods.periods
+    /// What happened so far.
+    pub fn totals(&self) -> QueuePeriod {
+        self.sums.totals()
+    }
+
+    /// Bytes that wait.
+    pub fn backlog(&self) -> u64 {
+        self.sums.backlog
     }
 }

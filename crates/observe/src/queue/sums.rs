@@ -84,7 +84,7 @@ pub(super) struct Sums {
     /// Departures without an arrival, and arrivals that cannot be there any more.
     pub(super) unmatched_departures: u64,
     pub(super) unmatched_arrivals: u64,
-    backlog: u64,
+    pub(super) backlog: u64,
     backlog_max: u64,
     /// Bytes times nanoseconds, until the last change.
     backlog_area: u128,
@@ -171,7 +171,14 @@ impl Sums {
         self.change(now, self.backlog.saturating_sub(waiting.bytes_left.into()));
     }
 
-    pub(super) fn backlog(&self, end: Time) -> Backlog {
+    pub(super) fn totals(&self) -> QueuePeriod {
+        let mut total = QueuePeriod::default();
+        self.periods.periods.iter().for_each(|period| total.merge(period));
+        total
+    }
+
+    /// What waited, until a time.
+    pub(super) fn backlog_until(&self, end: Time) -> Backlog {
         let area = self.backlog_area + self.area_until(end);
         let time = elapsed(self.start, end).as_nanos().max(1);
         Backlog { mean_bytes: area as f64 / time as f64, max_bytes: self.backlog_max }

@@ -129,7 +129,7 @@ pub(super) fn report(
         drops_by_reason,
         marks: sums.codepoints.iter().map(|of| of.marked).sum(),
         by_codepoint: by_codepoint.map(|it| (it.name(), sums.codepoints[it as usize])).collect(),
-        backlog: sums.backlog(end),
+        backlog: sums.backlog_until(end),
         checks: checks(sums, waiting, drops, kernel, lost_events),
         period_s: sums.periods.length.as_secs_f64(),
         periods: sums.periods.periods.clone(),
