@@ -67,12 +67,12 @@ struct event {
     __u32 sequence;
     __u32 bytes;
     __u16 segments;
-    __u16 unused;
+    __u16 segment_bytes;
     __u16 reason;
-    __u16 unused_too;
+    __u16 unused;
     __u8 what;
     __u8 ecn;
-    __u16 unused_end;
+    __u16 unused_too;
 };
 _Static_assert(sizeof(struct event) == 40, "Sighting::LENGTH");
 
@@ -154,13 +154,14 @@ INLINE void describe(struct event *event, struct sk_buff *skb)
 {
     unsigned char *head = BPF_CORE_READ(skb, head);
     struct skb_shared_info *shared = (void *)(head + BPF_CORE_READ(skb, end));
-    __u16 segments = BPF_CORE_READ(shared, gso_size) ? BPF_CORE_READ(shared, gso_segs) : 1;
+    __u16 segment_bytes = BPF_CORE_READ(shared, gso_size);
+    __u16 segments = segment_bytes ? BPF_CORE_READ(shared, gso_segs) : 1;
     event->packet = (__u64)skb;
     event->bytes = BPF_CORE_READ(skb, len);
     event->segments = segments ? segments : 1;
+    event->segment_bytes = segment_bytes;
     event->unused = 0;
     event->unused_too = 0;
-    event->unused_end = 0;
     read_headers(event, head + BPF_CORE_READ(skb, network_header));
 }
 
@@ -198,9 +199,9 @@ INLINE void tell_arrival(struct event *arrived, __u8 what)
         event->bytes = arrived->bytes;
         event->segments = arrived->segments;
         event->ecn = arrived->ecn;
+        event->segment_bytes = arrived->segment_bytes;
         event->unused = 0;
         event->unused_too = 0;
-        event->unused_end = 0;
         bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
     }
     arrived->packet = 0;

@@ -48,8 +48,9 @@ const TRACED: [&str; 5] = [
 pub(crate) fn drop_reasons() -> Result<BTreeMap<u16, String>, Problem> {
     const PREFIX: &str = "SKB_DROP_REASON_";
     let missing = |what, since| Problem::Missing { what, since };
-    let btf = Btf::from_path(TYPES)
-        .map_err(|_| missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF adds it"))?;
+    let btf = Btf::from_path(TYPES).map_err(|_| {
+        missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF adds it")
+    })?;
     if !TRACED.iter().all(|name| btf.type_by_name::<Typedef<'_>>(name).is_some()) {
         return Err(missing("the tracepoints of queues", "Linux 5.15 has them all"));
     }

@@ -42,7 +42,9 @@ pub(crate) fn load_object(
     libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| said().push_str(&text))));
     let refused = |error: libbpf_rs::Error| match error.kind() {
         // EACCES is also what the verifier says of a program, and then there is a log of it.
-        ErrorKind::PermissionDenied if !said().contains(VERIFIER_LOG) => Problem::Forbidden(std::io::Error::other(error)),
+        ErrorKind::PermissionDenied if !said().contains(VERIFIER_LOG) => {
+            Problem::Forbidden(std::io::Error::other(error))
+        }
         _ => Problem::Refused { control: short, reason: format!("{error:#}"), log: said().clone() },
     };
     let mut builder = ObjectBuilder::default();

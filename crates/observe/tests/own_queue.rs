@@ -51,6 +51,7 @@ fn sighting(packet: &Sent, at: Time, what: What) -> Sighting {
         sequence: packet.number as u32,
         bytes: LENGTH,
         segments: 1,
+        segment_bytes: 0,
         ecn: packet.ecn,
     }
 }

@@ -124,7 +124,8 @@ impl Observation {
         let root = device.root()?.filter(|root| root.kind != NO_QUEUE);
         let Some(root) = root else {
             let message = format!("{} has no queue (noqueue): packets go to it at once", args.device);
-            let help = "observe the device behind it that has one, or give it one: `tc qdisc add dev DEV root ...`";
+            let help =
+                "observe the device behind it that has one, or give it one: `tc qdisc add dev DEV root ...`";
             return Err(Failure::bad_input(message, help));
         };
         let mut observer = Observer::load().map_err(|problem| unobservable(&problem))?;
@@ -136,7 +137,10 @@ impl Observation {
         let start = monotonic();
         observer.switch(Some(device.index())).map_err(|problem| unobservable(&problem))?;
         let (Some(before), Some(after)) = (before, device.root()?) else {
-            return Err(Failure::bad_input(format!("{} was removed", args.device), "`ip link` lists the devices"));
+            return Err(Failure::bad_input(
+                format!("{} was removed", args.device),
+                "`ip link` lists the devices",
+            ));
         };
         let watched = Watched::new(WatchSettings { start, period: args.period });
         Ok(Observation {
@@ -171,7 +175,13 @@ impl Observation {
             }
             if args.live && asked >= shown.0 + SHOWN_EACH {
                 let total = self.watched.totals();
-                say(&show::line(asked.since(self.start), asked.since(shown.0), &shown.1, &total, &self.watched));
+                say(&show::line(
+                    asked.since(self.start),
+                    asked.since(shown.0),
+                    &shown.1,
+                    &total,
+                    &self.watched,
+                ));
                 shown = (asked, total);
             }
         }
@@ -230,7 +240,10 @@ impl Observation {
         ended: Option<String>,
     ) -> Result<Document, Failure> {
         let bracket = |of: fn(&Counters) -> u64| {
-            Bracket::between([&self.beginning[0], &self.beginning[1]].map(of), [&ending[0], &ending[1]].map(of))
+            Bracket::between(
+                [&self.beginning[0], &self.beginning[1]].map(of),
+                [&ending[0], &ending[1]].map(of),
+            )
         };
         let most = |of: &[Counters; 2]| of[0].waiting.max(of[1].waiting);
         let kernel = KernelCounts {

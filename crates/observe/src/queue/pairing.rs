@@ -13,6 +13,9 @@ pub(super) struct Waiting {
     sequence: u32,
     bytes: u32,
     ecn: Ecn,
+    /// Bytes of data in each part but the last, and the number of parts.
+    part_bytes: u32,
+    all_parts: u32,
     /// Parts that have not left, and their bytes by the arrival's length.
     pub(super) parts: u32,
     pub(super) bytes_left: u32,
@@ -54,9 +57,20 @@ impl Pairing {
 
     /// Takes an arrival in. Returns an earlier one that cannot be there any more, whose departure was not seen.
     pub(super) fn arrive(&mut self, sighting: &Sighting) -> Option<Waiting> {
-        let Sighting { at, packet, flow, sequence, bytes, segments, ecn, .. } = *sighting;
+        let Sighting { at, packet, flow, sequence, bytes, segments, segment_bytes, ecn, .. } = *sighting;
         let parts = u32::from(segments);
-        let waiting = Waiting { since: at, packet, flow, sequence, bytes, ecn, parts, bytes_left: bytes };
+        let waiting = Waiting {
+            since: at,
+            packet,
+            flow,
+            sequence,
+            bytes,
+            ecn,
+            part_bytes: u32::from(segment_bytes.max(1)),
+            all_parts: parts,
+            parts,
+            bytes_left: bytes,
+        };
         self.waiting += u64::from(parts);
         let forgotten = if segments > 1 {
             let full = self.large_packets >= MOST_LARGE;
@@ -91,10 +105,12 @@ impl Pairing {
     fn leave_large(&mut self, sighting: &Sighting) -> Option<Found> {
         let queue = self.large.get_mut(&sighting.flow)?;
         let is_whole = |it: &Waiting| it.packet == sighting.packet && it.bytes == sighting.bytes;
+        // A packet that follows may begin where the last part ends, which is one more part on at most.
         let has_part = |it: &Waiting| {
+            let offset = sighting.sequence.wrapping_sub(it.sequence);
             u32::from(sighting.segments) <= it.parts
-                && sighting.bytes < it.bytes
-                && sighting.sequence.wrapping_sub(it.sequence) < it.bytes
+                && offset.is_multiple_of(it.part_bytes)
+                && offset / it.part_bytes < it.all_parts
         };
         let place = queue.iter().position(is_whole).or_else(|| queue.iter().position(has_part))?;
         let waiting = &mut queue[place];

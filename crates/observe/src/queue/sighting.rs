@@ -35,6 +35,8 @@ pub struct Sighting {
     pub bytes: u32,
     /// Segments that a large packet is to be cut into; 1 for others.
     pub segments: u16,
+    /// Bytes of data in each of its segments but the last; 0 of a packet that is not to be cut.
+    pub segment_bytes: u16,
     /// The codepoint; of an arrival, that which the packet brought.
     pub ecn: Ecn,
 }
@@ -64,6 +66,7 @@ impl Sighting {
             sequence: word(20)?,
             bytes: word(24)?,
             segments: short(28)?.max(1),
+            segment_bytes: short(30)?,
             ecn: Ecn::from_bits(*bytes.get(37)?),
         })
     }

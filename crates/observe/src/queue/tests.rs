@@ -13,6 +13,7 @@ fn packet(at_us: u64, what: What) -> Sighting {
         sequence: 0,
         bytes: 1500,
         segments: 1,
+        segment_bytes: 0,
         ecn: Ecn::Ect0,
     }
 }
@@ -102,7 +103,13 @@ fn a_packet_that_goes_past_an_empty_queue_has_not_waited() {
 #[test]
 fn the_parts_of_a_split_packet_have_its_arrival() {
     // 3 segments of 1448 bytes behind 54 bytes of headers; the buffer is free as soon as it is split, and the next large packet has it.
-    let large = |sequence, at| Sighting { bytes: 4398, segments: 3, sequence, ..packet(at, What::Enqueued) };
+    let large = |sequence, at| Sighting {
+        bytes: 4398,
+        segments: 3,
+        segment_bytes: 1448,
+        sequence,
+        ..packet(at, What::Enqueued)
+    };
     let part = |number: u32, at| Sighting {
         packet: 100 + u64::from(number),
         bytes: 1502,
@@ -110,9 +117,13 @@ fn the_parts_of_a_split_packet_have_its_arrival() {
         ..packet(at, What::Dequeued)
     };
     let mut events = vec![large(0, 0), large(3 * 1448, 1000)];
+    // The next one is refused whole. It begins where the data of the second ends, and is no part of it.
+    let refused = Sighting { packet: 300, ..large(6 * 1448, 1500) };
+    events.push(Sighting { what: What::Dropped { reason: FULL }, ..refused });
     events.extend((0..6).map(|number| part(number, 2000 + u64::from(number) * 1000)));
     let watched = seen(&events);
-    let report = report(&watched, 6, 0);
+    let report = report(&watched, 6, 1);
+    assert_eq!(report.drops_by_reason["reason 70"], Drops { at_arrival: 1, after_waiting: 0 });
     // 2, 3 and 4 ms since the first arrival, 4, 5 and 6 ms since the second.
     let sojourn = report.sojourn_ms.unwrap();
     assert_eq!((sojourn.count, sojourn.mean, sojourn.max), (6, 4.0, 6.0));
@@ -122,7 +133,7 @@ fn the_parts_of_a_split_packet_have_its_arrival() {
 
 #[test]
 fn a_large_packet_that_leaves_whole_counts_as_its_segments() {
-    let large = |at, what| Sighting { bytes: 4398, segments: 3, ..packet(at, what) };
+    let large = |at, what| Sighting { bytes: 4398, segments: 3, segment_bytes: 1448, ..packet(at, what) };
     let watched = seen(&[large(0, What::Enqueued), large(1000, What::Dequeued)]);
     let report = report(&watched, 3, 0);
     assert_eq!((report.packets, report.bytes, report.sojourn_ms.unwrap().count), (3, 4398, 3));

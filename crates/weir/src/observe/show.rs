@@ -68,7 +68,8 @@ pub(super) fn figures(document: &Document) -> Vec<[String; 2]> {
 /// Departures, marks and drops by codepoint.
 pub(super) fn codepoints(document: &Document) -> Vec<[String; 4]> {
     let rows = document.report.by_codepoint.iter();
-    rows.map(|(name, of)| [(*name).to_owned(), count(of.packets), count(of.marked), count(of.dropped)]).collect()
+    rows.map(|(name, of)| [(*name).to_owned(), count(of.packets), count(of.marked), count(of.dropped)])
+        .collect()
 }
 
 /// Drops by reason.
@@ -87,10 +88,7 @@ pub(super) fn text(document: &Document) -> String {
     }
     text += "\n";
     text += &aligned(&figures(document), false);
-    for table in [
-        with_heading(&BY_CODEPOINT, codepoints(document)),
-        with_heading(&DROPS, drops(document)),
-    ] {
+    for table in [with_heading(&BY_CODEPOINT, codepoints(document)), with_heading(&DROPS, drops(document))] {
         if table.len() > 1 {
             text += "\n";
             text += &aligned(&table, true);
@@ -107,7 +105,12 @@ fn with_heading<const N: usize>(heading: &[&str; N], rows: Vec<[String; N]>) -> 
 /// Lines of equal columns; all but the first are figures if they are to end at the same place.
 fn aligned(table: &[impl AsRef<[String]>], to_the_right: bool) -> String {
     let width = |column: usize| {
-        table.iter().filter_map(|row| row.as_ref().get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        table
+            .iter()
+            .filter_map(|row| row.as_ref().get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let mut text = String::new();
     for row in table {
