@@ -142,6 +142,7 @@ impl Observation {
                 "`ip link` lists the devices",
             ));
         };
+        say(&format!("observing {} ({} {})", args.device, root.kind, root.handle));
         let watched = Watched::new(WatchSettings { start, period: args.period });
         Ok(Observation {
             device,
