@@ -141,7 +141,7 @@ fn a_queue_that_is_replaced_and_a_device_that_is_removed_end_the_result() {
     let removed = namespace.inside(|| {
         shape(1);
         let child = begun(&["a", "--json"]);
-        let done = Command::new("ip").args(["link", "delete", "a"]).status()?;
+        let done = Command::new("ip").args(["link", "delete", "dev", "a"]).status()?;
         assert!(done.success());
         Ok(ended(child))
     });
