@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use weir_base::{Bytes, Rate};
-use weir_linux::namespace::Namespace;
+use weir_linux::namespace::{Namespace, set_sysctl};
 use weir_linux::netlink::{End, Netlink};
 use weir_shaper::{Device, Handle, Step, Tbf};
 
@@ -28,7 +28,9 @@ fn namespace() -> Option<Namespace> {
     let made = Namespace::new().and_then(|namespace| {
         namespace
             .inside(|| {
-                let mut netlink = Netlink::open()?;
+                // Otherwise the device would send solicitations of its own.
+            set_sysctl("ipv6.conf.default.disable_ipv6", "1")?;
+            let mut netlink = Netlink::open()?;
                 let end = |name, last| End { name, mac: [2, 0, 0, 0, 0, last], namespace: None };
                 netlink.add_veth(&end("a", 1), &end("b", 2), 1500)?;
                 let index = |name| weir_linux::device::index_of_name(name).unwrap();
