@@ -201,7 +201,7 @@ impl Observation {
             // What came after the last moment at which the queue was the same may be another queue's.
             (until, ending) = (self.sure.0, [self.sure.1; 2]);
         }
-        Ok(self.document(args, until, ending, ended)?)
+        self.document(args, until, ending, ended)
     }
 
     fn take(&mut self) -> Result<(), Failure> {

@@ -64,7 +64,7 @@ impl Merge for QueuePeriod {
     fn merge(&mut self, other: &QueuePeriod) {
         self.packets += other.packets;
         self.bytes += other.bytes;
-        self.sojourn_ns += other.sojourn_ns;
+        self.sojourn_ns = self.sojourn_ns.saturating_add(other.sojourn_ns);
         self.drops += other.drops;
         self.marks += other.marks;
         self.backlog_bytes = self.backlog_bytes.max(other.backlog_bytes);
@@ -138,7 +138,7 @@ impl Sums {
             self.sojourn.record(sojourn);
         }
         let period = self.at(now);
-        period.sojourn_ns += sojourn.as_nanos() * packets;
+        period.sojourn_ns = period.sojourn_ns.saturating_add(sojourn.as_nanos().saturating_mul(packets));
         period.marks += if is_marked { packets } else { 0 };
         let of = &mut self.codepoints[found.ecn as usize];
         of.packets += packets;

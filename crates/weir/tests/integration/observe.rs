@@ -29,8 +29,8 @@ fn namespace() -> Option<Namespace> {
         namespace
             .inside(|| {
                 // Otherwise the device would send solicitations of its own.
-            set_sysctl("ipv6.conf.default.disable_ipv6", "1")?;
-            let mut netlink = Netlink::open()?;
+                set_sysctl("ipv6.conf.default.disable_ipv6", "1")?;
+                let mut netlink = Netlink::open()?;
                 let end = |name, last| End { name, mac: [2, 0, 0, 0, 0, last], namespace: None };
                 netlink.add_veth(&end("a", 1), &end("b", 2), 1500)?;
                 let index = |name| weir_linux::device::index_of_name(name).unwrap();
