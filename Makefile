@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed tests-speed wrap same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed observe tests-speed wrap same-values fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -52,6 +52,7 @@ accuracy: build
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test integration random::
 	WEIR_REQUIRE_LIVE=1 WEIR_LOADS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test integration loading::
+	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=100 $(CARGO) test --locked --profile checked -p weir-kernel --features bpf --test integration observing::
 	WEIR_REQUIRE_LIVE=1 WEIR_STORMS=10 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration kernel::storms
 	WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test integration kills::
 	WEIR_REQUIRE_LIVE=1 WEIR_RESTARTS=10 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration ap::restarts -- --nocapture
@@ -129,6 +130,10 @@ coordination-cost:
 ## capacity: measures how long capacities under a deadline take to compute (idle); writes docs/capacity-speed.md
 capacity:
 	scripts/capacity
+
+## observe: compares `weir observe` with captures on both sides of TBF, HTB and bfifo (root, idle); writes docs/observe-measured.md
+observe: build
+	scripts/observe $(WEIR)
 
 ## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
 analyze-speed:

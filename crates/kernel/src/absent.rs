@@ -58,6 +58,47 @@ impl Relabelling {
     }
 }
 
+/// Never exists without the feature `bpf`.
+#[derive(Debug)]
+pub struct Observer {
+    never: std::convert::Infallible,
+}
+
+impl Observer {
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// [`Problem::NotBuilt`].
+    pub fn load() -> Result<Observer, Problem> {
+        Err(Problem::NotBuilt)
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: an observer never exists.
+    pub fn switch(&mut self, _: Option<u32>) -> Result<(), Problem> {
+        match self.never {}
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: an observer never exists.
+    pub fn take(&mut self, _: &mut Vec<weir_observe::Sighting>) -> Result<(), Problem> {
+        match self.never {}
+    }
+    /// See the feature `bpf`.
+    ///
+    /// # Errors
+    /// None: an observer never exists.
+    pub fn lost(&self) -> Result<u64, Problem> {
+        match self.never {}
+    }
+    /// See the feature `bpf`.
+    pub fn reason(&self, _: u16) -> String {
+        match self.never {}
+    }
+}
+
 /// See the feature `bpf`.
 ///
 /// # Errors

@@ -2,7 +2,8 @@
 
 use crate::Problem;
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Enum, Func, Struct};
+use libbpf_rs::btf::types::{Enum, EnumMember, Func, Struct, Typedef};
+use std::collections::BTreeMap;
 
 /// The kernel's type information (`CONFIG_DEBUG_INFO_BTF`).
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -29,6 +30,37 @@ pub(crate) fn check_egress() -> Result<(), Problem> {
             since: "Linux 6.6 has them",
         }),
     }
+}
+
+/// Tracepoints that `bpf/observe.c` is called by, as the kernel's type information names them.
+const TRACED: [&str; 5] = [
+    "btf_trace_net_dev_queue",
+    "btf_trace_qdisc_enqueue",
+    "btf_trace_qdisc_dequeue",
+    "btf_trace_kfree_skb",
+    "btf_trace_net_dev_start_xmit",
+];
+
+/// The reasons for which this kernel drops packets (`enum skb_drop_reason`), by number, without their prefix.
+///
+/// # Errors
+/// [`Problem::Missing`]: the kernel has no type information, or not the tracepoints of queues.
+pub(crate) fn drop_reasons() -> Result<BTreeMap<u16, String>, Problem> {
+    const PREFIX: &str = "SKB_DROP_REASON_";
+    let missing = |what, since| Problem::Missing { what, since };
+    let btf = Btf::from_path(TYPES).map_err(|_| {
+        missing("its type information, /sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF adds it")
+    })?;
+    if !TRACED.iter().all(|name| btf.type_by_name::<Typedef<'_>>(name).is_some()) {
+        return Err(missing("the tracepoints of queues", "Linux 5.15 has them all"));
+    }
+    let reasons = btf.type_by_name::<Enum<'_>>("skb_drop_reason");
+    let reasons = reasons.ok_or_else(|| missing("reasons of drops", "Linux 5.17 has them"))?;
+    let member = |member: EnumMember<'_>| {
+        let name = member.name?.to_str()?.strip_prefix(PREFIX)?;
+        Some((u16::try_from(member.value).ok()?, name.to_ascii_lowercase()))
+    };
+    Ok(reasons.iter().filter_map(member).collect())
 }
 
 /// Checks that the kernel has everything that a control needs.

@@ -25,6 +25,8 @@ mod lock;
 #[cfg(feature = "bpf")]
 mod object;
 #[cfg(feature = "bpf")]
+mod observer;
+#[cfg(feature = "bpf")]
 mod parameters;
 #[cfg(feature = "bpf")]
 mod pinned;
@@ -41,7 +43,7 @@ mod absent;
 
 #[cfg(not(feature = "bpf"))]
 pub use absent::{
-    Group, Held, Relabelling, circuits, hold, load, remove_circuit, running, set_circuit, unload,
+    Group, Held, Observer, Relabelling, circuits, hold, load, remove_circuit, running, set_circuit, unload,
 };
 #[cfg(feature = "bpf")]
 pub use circuits::{circuits, remove_circuit, set_circuit};
@@ -50,6 +52,8 @@ pub use group::Group;
 pub use holder::Holder;
 #[cfg(feature = "bpf")]
 pub use object::{Held, hold};
+#[cfg(feature = "bpf")]
+pub use observer::Observer;
 #[cfg(feature = "bpf")]
 pub use pins::{load, unload};
 pub use problem::Problem;

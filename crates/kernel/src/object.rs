@@ -19,6 +19,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait before the kernel is asked again.
 pub(crate) const MOMENT: Duration = Duration::from_millis(1);
 
+/// What libbpf writes before the log of the verifier (`libbpf.c`).
+const VERIFIER_LOG: &str = "BEGIN PROG LOAD LOG";
+
 /// Messages of libbpf and the verifier during a load: libbpf passes them to one function for the whole process.
 static SAID: Mutex<String> = Mutex::new(String::new());
 /// Allows one load at a time, so that the messages belong to it.
@@ -38,7 +41,10 @@ pub(crate) fn load_object(
     said().clear();
     libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| said().push_str(&text))));
     let refused = |error: libbpf_rs::Error| match error.kind() {
-        ErrorKind::PermissionDenied => Problem::Forbidden(std::io::Error::other(error)),
+        // EACCES is also what the verifier says of a program, and then there is a log of it.
+        ErrorKind::PermissionDenied if !said().contains(VERIFIER_LOG) => {
+            Problem::Forbidden(std::io::Error::other(error))
+        }
         _ => Problem::Refused { control: short, reason: format!("{error:#}"), log: said().clone() },
     };
     let mut builder = ObjectBuilder::default();

@@ -44,6 +44,11 @@ pub fn thread_time() -> Span {
     Span::from_nanos(read(ClockId::ThreadCPUTime))
 }
 
+/// The time of `CLOCK_MONOTONIC`, by which the kernel stamps what programs in it tell.
+pub fn monotonic() -> Time {
+    Time::from_nanos(read(ClockId::Monotonic))
+}
+
 /// Tells the time since the start of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {

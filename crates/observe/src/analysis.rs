@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, Key};
 use crate::packet::{Packet, Skipped};
-use crate::rate::{Periods, elapsed};
+use crate::rate::{Period, Periods, elapsed};
 use crate::stamped::Stamped;
 use crate::{Capture, Frame};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub struct Analysis {
     pub(crate) settings: Settings,
     pub(crate) flows: Vec<Flow>,
     latest: HashMap<Key, usize>,
-    pub(crate) periods: Periods,
+    pub(crate) periods: Periods<Period>,
     pub(crate) skipped: [u64; Skipped::ALL.len()],
     pub(crate) packets: u64,
     pub(crate) ip_bytes: u64,

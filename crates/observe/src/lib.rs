@@ -13,6 +13,7 @@ mod crossing;
 mod flow;
 pub mod ip_id;
 mod packet;
+mod queue;
 mod rate;
 mod report;
 mod spread;
@@ -24,6 +25,10 @@ pub use capture::{Capture, CaptureError, Ended, Frame, Unread};
 pub use crossing::{Clocks, CrossingReport, KnownBy, Passage, WayReport, compare};
 pub use flow::Side;
 pub use packet::{Packet, Skipped, TCP, Tcp, UDP};
+pub use queue::{
+    Backlog, Bracket, ByCodepoint, Drops, KernelCounts, QueueChecks, QueuePeriod, QueueReport, Sighting,
+    WatchSettings, Watched, What,
+};
 pub use rate::Period;
 pub use report::{DirectionReport, FlowReport, Report, TcpReport, Totals};
 pub use stamped::{KindReport, StampedReport};

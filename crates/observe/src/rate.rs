@@ -41,20 +41,34 @@ pub struct Period {
     pub marks: u64,
 }
 
-/// The periods of a capture since its first packet.
-#[derive(Debug, Clone)]
-pub(crate) struct Periods {
-    pub(crate) length: Span,
-    pub(crate) periods: Vec<Period>,
+impl Merge for Period {
+    fn merge(&mut self, other: &Period) {
+        self.packets += other.packets;
+        self.ip_bytes += other.ip_bytes;
+        self.retransmissions += other.retransmissions;
+        self.marks += other.marks;
+    }
 }
 
-impl Periods {
-    pub(crate) fn new(length: Span) -> Periods {
+/// What two adjacent periods become when they are one.
+pub(crate) trait Merge: Clone + Default {
+    fn merge(&mut self, other: &Self);
+}
+
+/// The periods since a first moment, such as that of a capture's first packet.
+#[derive(Debug, Clone)]
+pub(crate) struct Periods<P> {
+    pub(crate) length: Span,
+    pub(crate) periods: Vec<P>,
+}
+
+impl<P: Merge> Periods<P> {
+    pub(crate) fn new(length: Span) -> Periods<P> {
         Periods { length, periods: vec![] }
     }
 
     /// The period in which this time since the start lies.
-    pub(crate) fn at(&mut self, since_start: Span) -> &mut Period {
+    pub(crate) fn at(&mut self, since_start: Span) -> &mut P {
         let index = loop {
             let index = since_start.as_nanos() / self.length.as_nanos();
             match usize::try_from(index) {
@@ -63,7 +77,7 @@ impl Periods {
             }
         };
         if self.periods.len() <= index {
-            self.periods.resize(index + 1, Period::default());
+            self.periods.resize(index + 1, P::default());
         }
         &mut self.periods[index]
     }
@@ -71,13 +85,9 @@ impl Periods {
     fn halve(&mut self) {
         self.length = Span::from_nanos(self.length.as_nanos().saturating_mul(2));
         let pairs = self.periods.chunks(2).map(|pair| {
-            let sum = |of: fn(&Period) -> u64| pair.iter().map(of).sum();
-            Period {
-                packets: sum(|period| period.packets),
-                ip_bytes: sum(|period| period.ip_bytes),
-                retransmissions: sum(|period| period.retransmissions),
-                marks: sum(|period| period.marks),
-            }
+            let mut both = P::default();
+            pair.iter().for_each(|period| both.merge(period));
+            both
         });
         self.periods = pairs.collect();
     }
@@ -94,7 +104,7 @@ mod tests {
 
     #[test]
     fn more_periods_than_are_kept_become_half_as_many() {
-        let mut periods = Periods::new(Span::from_secs(1));
+        let mut periods = Periods::<Period>::new(Span::from_secs(1));
         for second in [0, 1, 4095, 4096] {
             periods.at(Span::from_secs(second)).packets += 1;
         }

@@ -27,6 +27,21 @@ pub struct Counters {
     pub drops: u64,
     /// Bytes that wait in it.
     pub backlog: u64,
+    /// Packets that wait in it.
+    pub waiting: u64,
+    /// Packets that the device gave back to it.
+    pub requeues: u64,
+}
+
+/// A device's root discipline, weir's or another one's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Its handle; [`Handle::NONE`] if the kernel has made it.
+    pub handle: Handle,
+    /// Its kind, such as `tbf`; `noqueue` if the device has no queue.
+    pub kind: String,
+    /// Its counters.
+    pub counters: Counters,
 }
 
 impl Device {
@@ -177,6 +192,22 @@ impl Device {
         Ok(handles.iter().map(of).collect())
     }
 
+    /// Its root discipline. `None` if the device is gone.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn root(&mut self) -> Result<Option<Root>, Problem> {
+        let all = Message::new(self.index, Handle::NONE, Handle::NONE);
+        let found = self.netlink.list(Kind::GetQdisc, &all);
+        let found = found.map_err(|error| self.failed("cannot read the root discipline", error))?;
+        let root = found.iter().find(|it| it.parent == Handle::ROOT);
+        Ok(root.map(|root| Root {
+            handle: root.handle,
+            kind: root.kind().to_owned(),
+            counters: counters_of(root),
+        }))
+    }
+
     /// Restores a snapshot: removes the present root, and makes all objects again that are not the kernel's default. It changes nothing
     /// if the present shapers equal the snapshot.
     ///
@@ -249,18 +280,22 @@ impl Device {
 }
 
 fn counters_of(message: &Message) -> Counters {
-    /// `TCA_STATS_BASIC` and `TCA_STATS_QUEUE` (include/uapi/linux/gen_stats.h).
+    /// `TCA_STATS_BASIC`, `TCA_STATS_QUEUE`, and `TCA_STATS_PKT64`, which is there if the packets need more than 32 bits
+    /// (include/uapi/linux/gen_stats.h).
     const BASIC: u16 = 1;
     const QUEUE: u16 = 3;
+    const PACKETS: u16 = 8;
     let all = attributes(message.attribute(STATS2).unwrap_or_default());
     let of =
         |kind: u16| all.iter().find(|(has, _)| *has == kind).map_or(&[][..], |(_, value)| value.as_slice());
     let number = |kind: u16, at: usize| u64::from(word(of(kind), at).unwrap_or(0));
     Counters {
         bytes: long(of(BASIC), 0).unwrap_or(0),
-        packets: number(BASIC, 8),
+        packets: long(of(PACKETS), 0).unwrap_or_else(|| number(BASIC, 8)),
         backlog: number(QUEUE, 4),
         drops: number(QUEUE, 8),
+        waiting: number(QUEUE, 0),
+        requeues: number(QUEUE, 12),
     }
 }
 

@@ -20,7 +20,7 @@ mod psched;
 mod snapshot;
 mod step;
 
-pub use device::{Counters, Device};
+pub use device::{Counters, Device, Root};
 pub use filter::Match;
 pub use journal::Journals;
 pub use message::Handle;

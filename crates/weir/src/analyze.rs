@@ -1,7 +1,7 @@
 //! `weir analyze`: what a capture of any network says about the flows in it, and two captures about the queue between them.
 
 mod between;
-mod page;
+pub(crate) mod page;
 mod show;
 
 use crate::failure::Failure;

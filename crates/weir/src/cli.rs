@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Say what a packet capture of any network tells about its flows: rates, RTT, retransmissions, marks
     Analyze(crate::analyze::AnalyzeArgs),
+    /// Observe the root queue of a network device: sojourn, drops, marks, rate and backlog, whoever made it
+    Observe(crate::observe::ObserveArgs),
     /// Compute the most that a network can carry to all receivers of a session by a deadline, whatever forwards in it
     Capacity(crate::capacity::CapacityArgs),
     /// Compute what the flows of an overlay would have where the sum of utilities is largest, and why no flow gets more

@@ -127,6 +127,12 @@ impl From<weir_kernel::Problem> for Failure {
     }
 }
 
+impl From<weir_shaper::Problem> for Failure {
+    fn from(problem: weir_shaper::Problem) -> Failure {
+        Failure(problem.into())
+    }
+}
+
 impl From<weir_report::ReportError> for Failure {
     fn from(error: weir_report::ReportError) -> Failure {
         Failure::failed(error.to_string())

@@ -16,6 +16,7 @@ mod keygen;
 mod link;
 mod list;
 mod note;
+mod observe;
 mod optimum;
 mod plot;
 mod progress;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Link(args) => link::link(&args.action),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Analyze(args) => analyze::analyze(&args),
+        Command::Observe(args) => observe::observe(&args),
         Command::Capacity(args) => capacity::capacity(&args),
         Command::Optimum(args) => optimum::optimum(&args),
         Command::List(args) => list::list(&args),

@@ -4,3 +4,4 @@
 mod circuits;
 mod differential;
 mod loading;
+mod observing;

@@ -28,13 +28,13 @@ pub(super) fn write(document: &Document<'_>, most: usize, folder: &Path) -> Resu
 }
 
 /// That the folder cannot be written.
-pub(super) fn unwritable(folder: &Path, error: &io::Error) -> Failure {
+pub(crate) fn unwritable(folder: &Path, error: &io::Error) -> Failure {
     let message = format!("{}: {error}", folder.display());
     Failure::bad_input(message, "give --out a folder that you can write")
 }
 
 /// Writes `analysis.json` into the folder, which may be new, as the document is made.
-pub(super) fn write_document(document: &impl Serialize, folder: &Path) -> io::Result<()> {
+pub(crate) fn write_document(document: &impl Serialize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = BufWriter::new(File::create(folder.join("analysis.json"))?);
     serde_json::to_writer_pretty(&mut file, document)?;

@@ -12,7 +12,7 @@ pub(super) const COLUMNS: [&str; 14] = [
     "packets",
     "Mbit/s",
     "peak Mbit/s",
-    "sent again",
+    "retransmitted",
     "seen twice",
     "spurious",
     "reordered",
@@ -75,21 +75,21 @@ pub(super) fn sentence(document: &Document<'_>) -> String {
     let totals = document.analysis.totals();
     let plural =
         |number: u64, what: &str| format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" });
-    let (mut again, mut segments) = (0, 0);
+    let (mut retransmitted, mut segments) = (0, 0);
     for flow in document.analysis.flows() {
         for direction in [flow.there, flow.back] {
             if let Some(tcp) = direction.tcp {
-                again += tcp.retransmissions;
+                retransmitted += tcp.retransmissions;
                 segments += direction.segments;
             }
         }
     }
     format!(
-        "{} of {} in {} s; {} of {} of TCP were sent again",
+        "{} of {} in {} s; {} of {} of TCP were retransmitted",
         plural(totals.packets, "packet"),
         plural(totals.flows as u64, "flow"),
         number(totals.duration_s),
-        count(again),
+        count(retransmitted),
         plural(segments, "data segment"),
     )
 }
@@ -179,7 +179,7 @@ pub(super) fn text(document: &Document<'_>, most: usize) -> String {
 fn aligned(table: &[[String; COLUMNS.len()]]) -> String {
     let kept = |column: &usize| {
         table[1..].iter().any(|row| !matches!(row[*column].as_str(), "" | "0"))
-            || COLUMNS[*column] == "sent again"
+            || COLUMNS[*column] == "retransmitted"
     };
     let columns: Vec<usize> = (0..COLUMNS.len()).filter(kept).collect();
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

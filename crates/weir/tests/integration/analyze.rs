@@ -34,15 +34,15 @@ fn a_capture_of_weirs_gives_a_table_a_document_and_a_folder() {
     let (place, file) = place();
     let table = place.done(&["analyze", &file]);
     let first = table.lines().next().unwrap();
-    assert!(first.ends_with("s; 1 of 300 data segments of TCP were sent again"), "{table}");
+    assert!(first.ends_with("s; 1 of 300 data segments of TCP were retransmitted"), "{table}");
     let header = table.lines().nth(2).unwrap();
-    assert!(header.starts_with("from") && header.contains("sent again"), "{table}");
+    assert!(header.starts_with("from") && header.contains("retransmitted"), "{table}");
     assert_eq!(table.lines().count(), 4, "one direction has data: {table}");
 
     let document: Value = serde_json::from_str(&place.done(&["analyze", &file, "--json"])).unwrap();
     let flow = &document["analysis"]["flows"][0];
     assert_eq!(document["ended"], json!("complete"));
-    // 299 segments that pass at once, and the one that is sent again.
+    // 299 segments that pass at once, and the one that is retransmitted.
     assert_eq!(document["analysis"]["totals"]["flows"], json!(1));
     let expected =
         [("segments", 300), ("retransmissions", 1), ("retransmissions_seen_once", 1), ("reordered", 0)];
@@ -67,7 +67,7 @@ fn a_capture_of_weirs_gives_a_table_a_document_and_a_folder() {
     assert_eq!(json!(sum(1)), document["analysis"]["totals"]["packets"]);
     assert_eq!(sum(3), 1);
     let page = fs::read_to_string(place.path("out/index.html")).unwrap();
-    assert!(page.contains("1 of 300 data segments of TCP were sent again") && page.contains("<svg"));
+    assert!(page.contains("1 of 300 data segments of TCP were retransmitted") && page.contains("<svg"));
 }
 
 #[test]
