@@ -1,7 +1,6 @@
 //! Events of weir's own CoDel queue: drops and marks at dequeue, which the kernel's shapers do not make. What the state machine says of the
 //! events is what the queue itself did.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_base::{Bytes, Ecn, FlowId, Packet, Random, Rate, Span, Time};
 use weir_observe::{Bracket, KernelCounts, QueueReport, Sighting, WatchSettings, Watched, What};
