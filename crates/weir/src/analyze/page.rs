@@ -74,7 +74,10 @@ fn page(document: &Document<'_>, most: usize) -> Result<String, Failure> {
         .collect();
     let end = period.as_secs_f64() * points.len() as f64;
     let figure = Figure::steps("Rate of all flows", ["time, s", "rate, Mbit/s"], "all flows", &points, end);
-    let picture = if points.is_empty() { String::new() } else { figure.svg()? };
+    let picture = match points.is_empty() {
+        true => String::new(),
+        false => format!("<div class=\"pictures\">\n{}\n</div>", figure.svg()?),
+    };
     let stamped = document.analysis.stamped();
     let queue: String =
         stamped.iter().flat_map(show::queue).map(|line| format!("<p>{}</p>\n", escape(&line))).collect();

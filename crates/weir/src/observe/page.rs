@@ -43,6 +43,8 @@ fn table<const N: usize>(title: &str, columns: &[&str; N], rows: &[[String; N]])
     for row in rows {
         let cell = |(index, text): (usize, &String)| match index {
             0 => Cell::text(text),
+            // Several figures wrap where the page is narrow.
+            _ if text.contains(", ") => Cell::text(text),
             _ => Cell::figure(escape(text)),
         };
         table.row(row.iter().enumerate().map(cell).collect());
@@ -64,6 +66,7 @@ fn page(document: &Document) -> Result<String, Failure> {
     body += &table("By codepoint", &show::BY_CODEPOINT, &show::codepoints(document));
     body += &table("Drops by reason", &show::DROPS, &show::drops(document));
     if !report.periods.is_empty() {
+        body += "<div class=\"pictures\">\n";
         for (title, axis, points) in [
             ("Mean sojourn", "sojourn, ms", curve(&sojourn)),
             ("Rate", "rate, Mbit/s", curve(&rate)),
@@ -72,6 +75,7 @@ fn page(document: &Document) -> Result<String, Failure> {
             body += &Figure::steps(title, ["time, s", axis], &document.device, &points, end).svg()?;
             body += "\n";
         }
+        body += "</div>\n";
     }
     let page = Page {
         title: format!("{}: what its queue did", document.device),
