@@ -43,8 +43,6 @@ fn table<const N: usize>(title: &str, columns: &[&str; N], rows: &[[String; N]])
     for row in rows {
         let cell = |(index, text): (usize, &String)| match index {
             0 => Cell::text(text),
-            // Several figures wrap where the page is narrow.
-            _ if text.contains(", ") => Cell::text(text),
             _ => Cell::figure(escape(text)),
         };
         table.row(row.iter().enumerate().map(cell).collect());
