@@ -142,10 +142,7 @@ impl Receiving {
         let mut blocks = guard(&file.blocks);
         blocks.expect_digest(block, digest).ok_or_else(no_such)?;
         if file.is_there && !blocks.has(block) {
-            return Err(io::Error::other(format!(
-                "{:?} is there already, and nothing is overwritten: its content is another",
-                file.name
-            )));
+            return Err(file.is_another());
         }
         drop(blocks);
         file.told.notify_all();
@@ -181,6 +178,8 @@ impl Receiving {
         let mut blocks = guard(&file.blocks);
         loop {
             match blocks.came(header.block, digest) {
+                // The block may come before the message with its digest has been answered.
+                Some(Outcome::Matches) if file.is_there => return Err(file.is_another()),
                 Some(Outcome::Matches) => {
                     // Written within the lock, so that nobody else writes other bytes to this block.
                     file.write(header.block, payload)?;
@@ -260,10 +259,44 @@ impl Receiving {
 }
 
 impl Incoming {
+    /// The error of a file that is there already with another content.
+    fn is_another(&self) -> io::Error {
+        let name = &self.name;
+        io::Error::other(format!(
+            "{name:?} is there already, and nothing is overwritten: its content is another"
+        ))
+    }
+
     fn write(&self, block: u64, payload: &[u8]) -> io::Result<()> {
         let whole_sectors =
             payload.len().is_multiple_of(SECTOR) && payload.as_ptr().addr().is_multiple_of(SECTOR);
         let file = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref());
         file.map_or(Ok(()), |file| file.write_all_at(payload, block * BLOCK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_circuit::transfer::blocks;
+
+    #[test]
+    fn nothing_is_written_to_a_file_that_is_there_though_a_block_comes_before_its_digest_is_answered() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("data"), b"mine").unwrap();
+        let folder = Folder::open(place.path(), None).unwrap();
+        let mut files = Receiving::new(Carrier { memory: false, streams: 1 });
+        let offer = Message::Offer { name: "data".to_owned(), bytes: 4, memory: false };
+        assert!(!files.offer(offer, &folder).unwrap());
+        assert_eq!(blocks(4), 1);
+        let digest = Digest::of_block(b"your", 0, 4);
+        let why = "\"data\" is there already, and nothing is overwritten: its content is another";
+        // Both threads of a session may be the first to find it: the one that hears the digest, and the one that stores the block.
+        let heard = files.hear(Message::Digest { file: 0, block: 0, digest }, &folder);
+        assert_eq!(heard.unwrap_err().to_string(), why);
+        let header = BlockHeader { file: 0, block: 0, length: 4 };
+        let stored = files.block(header, b"your", &folder, Duration::ZERO);
+        assert_eq!(stored.unwrap_err().to_string(), why);
+        assert_eq!(std::fs::read(place.path().join("data")).unwrap(), b"mine");
     }
 }
