@@ -77,7 +77,7 @@ impl Engine for Live {
         if !may_make_namespaces() {
             return Err(unable(
                 "this process may not make network namespaces".into(),
-                "run as root, or permit user namespaces (`weir doctor` shows how), or use `--on sim`",
+                "run as root, or permit user namespaces (`weir doctor` shows how); simulated runs need neither",
             ));
         }
         check_hosts(run)?;

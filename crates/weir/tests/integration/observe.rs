@@ -163,3 +163,28 @@ fn what_cannot_be_observed_is_refused_with_the_reason() {
     refused(&["lo"], "lo has no queue (noqueue)", "tc qdisc add");
     refused(&["lo", "--for", "0s"], "above 0", "--for");
 }
+
+#[test]
+fn a_kernel_without_type_information_and_a_user_without_rights_are_told() {
+    let Some(namespace) = namespace() else { return };
+    let refused = |before: &[&str], message: &str, help: &str| {
+        let mut command = Command::new(before[0]);
+        command.args(&before[1..]).arg(env!("CARGO_BIN_EXE_weir")).args(["observe", "a", "--for", "1 ms"]);
+        let output = namespace.inside(|| command.output()).unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{said}");
+        assert!(said.contains(message) && said.contains(help), "{said}");
+    };
+    // An empty folder in place of the kernel's, for this process alone.
+    let hide = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
+    refused(
+        &["unshare", "--mount", "sh", "-c", hide, "sh"],
+        "this kernel lacks its type information, /sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF adds it",
+        "weir analyze BEFORE AFTER",
+    );
+    refused(
+        &["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"],
+        "this process may not load programs into the kernel",
+        "run as root",
+    );
+}

@@ -100,6 +100,35 @@ fn what_is_wrong_with_a_link_is_bad_input_with_the_nearest_name() {
 }
 
 #[test]
+fn where_no_namespace_can_be_made_weir_says_what_is_missing() {
+    let Some(place) = place() else { return };
+    // A user namespace that may have none below it, and a process in it without capabilities.
+    let without = "echo 0 > /proc/sys/user/max_user_namespaces
+exec setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- \"$@\"";
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", without, "sh", env!("CARGO_BIN_EXE_weir")]);
+        command.args(words).current_dir(place.path("")).output().unwrap()
+    };
+    for words in [
+        &["wrap", "--link", "rate=9mbit rtt=4ms", "--", "touch", "was-here"][..],
+        &["run", "lab.toml", "--on", "live", "--out", "was-here"],
+    ] {
+        let output = run(words);
+        assert_eq!(status(&output), 2, "{}", text(&output.stderr));
+        assert_eq!(
+            text(&output.stderr),
+            "weir: this process may not make network namespaces\n  help: run as root, or permit user namespaces (`weir doctor` shows \
+             how); simulated runs need neither\n"
+        );
+        assert!(!place.path("was-here").exists());
+    }
+    let output = run(&["doctor"]);
+    let told = text(&output.stdout);
+    assert!(told.contains("sysctl user.max_user_namespaces=10000"), "{told}");
+}
+
+#[test]
 fn an_ordinary_user_needs_no_rights() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
