@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed observe tests-speed wrap same-values fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed observe tests-speed wrap same-values release fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -36,6 +36,10 @@ install: build
 	$(WEIR) completions bash | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weir
 	$(WEIR) completions zsh  | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_weir
 	$(WEIR) completions fish | install -Dm644 /dev/stdin $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/weir.fish
+
+## release: packs the binary, its completions, the labs and the manual into one archive in target/release-archive
+release: build
+	scripts/release $(WEIR)
 
 ## accuracy: measures how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
 accuracy: build

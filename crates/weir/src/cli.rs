@@ -12,7 +12,7 @@ pub(crate) use wrap::{LinkAction, LinkArgs, WrapArgs};
 #[derive(Debug, Parser)]
 #[command(
     name = "weir",
-    version,
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_COMMIT"), ")"),
     max_term_width = 100,
     after_help = "\
 Start here:

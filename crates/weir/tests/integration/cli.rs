@@ -38,6 +38,15 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_jobs() {
 }
 
 #[test]
+fn the_version_names_the_commit() {
+    let head = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let head = head.ok().filter(|head| head.status.success());
+    let commit = head.map_or("unknown".to_owned(), |head| text(&head.stdout).trim().to_owned());
+    let output = Place::new().weir(&["--version"]);
+    assert_eq!(text(&output.stdout), format!("weir {} (commit {commit})\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn bad_input_is_refused_with_status_2_and_nothing_is_written() {
     let place = Place::new();
     fs::write(place.path("bad.toml"), LAB.replace("cubic", "qubic")).unwrap();
