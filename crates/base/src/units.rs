@@ -353,7 +353,9 @@ macro_rules! quantity {
                 true
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $doc, "examples": [$kind.example] })
+                json_schema!({
+                    "type": "string", "format": $kind.what, "description": $doc, "examples": [$kind.example]
+                })
             }
         }
     };

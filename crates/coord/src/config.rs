@@ -34,7 +34,7 @@ pub struct Config<A = Application> {
     #[schemars(extend("examples" = [[{ "id": 1, "estimator": "tfrc" }]]))]
     pub application: Vec<A>,
     /// Key shared with the other AP, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", example = &"00112233445566778899aabbccddeeff")]
     pub peer_key: Option<Key>,
     /// Time for which a flow and its cells are kept after its last packet. `FLOW.num` counts the flow until then. The source
     /// gives no value.
@@ -84,7 +84,7 @@ pub struct Application {
     pub flows: u8,
     /// Key shared with the application's endpoints, 32 hexadecimal digits. With a key, every header is of version 2 and sealed.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", example = &"00112233445566778899aabbccddeeff")]
     pub key: Option<Key>,
     /// Estimator of the rate of one flowshare.
     #[serde(default = "tfrc")]

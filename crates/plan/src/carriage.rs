@@ -40,11 +40,13 @@ pub(crate) struct Use {
     pub(crate) size: Option<Bytes>,
     /// Name of a set of flows that are on together or not at all. Groups of one name are one set, which the planner of the node where they
     /// enter keeps together.
+    #[schemars(example = &"NAME")]
     pub(crate) coupled: Option<String>,
     /// "control", "sensitive" or "normal"; by default sensitive if there is a deadline. Control has no deadline.
     pub(crate) class: Option<Class>,
     /// Name of the multicast group; by default the traffic group's own. Traffic groups of one name share its bin, and each names the
     /// members that its packets are for.
+    #[schemars(example = &"viewers")]
     pub(crate) group: Option<String>,
 }
 

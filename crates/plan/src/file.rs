@@ -11,6 +11,7 @@ use crate::timing::Timing;
 use crate::traffic::Traffic;
 use crate::words::Words;
 use schemars::JsonSchema;
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// A lab file. Only its schema is used: the sections are read one by one, so that all their errors are found.
@@ -22,11 +23,14 @@ pub(crate) struct File {
     #[schemars(extend("const" = 1))]
     format: u32,
     /// The lab's name: letters, digits, `-` and `_`. By default the file's name.
+    #[schemars(example = &"first")]
     name: Option<String>,
     /// What the lab shows, in a sentence.
+    #[schemars(example = "PIE beside tail drop")]
     title: Option<String>,
     /// Another lab file, relative to this one, whose settings hold unless this file has its own are given here. Tables are
     /// joined key by key; a table with a `kind`, the whole of `[vary]`, lists and plain values are replaced.
+    #[schemars(example = "base.toml")]
     extends: Option<String>,
     /// How each run goes.
     run: Option<Timing>,
@@ -52,18 +56,23 @@ pub(crate) struct File {
     /// What varies. A path and a list of values (`"dumbbell.queue" = ["tail-drop", "pie"]`), or a name and a table of
     /// labels, each with several settings at once (`mix = { "reno v cubic" = { "traffic.a.cc" = "reno" } }`). The product
     /// of all levels is the tree of runs; their order is the order of the report.
+    #[schemars(example = json!({ "dumbbell.queue": ["tail-drop", "pie"] }))]
     vary: Option<BTreeMap<String, Level>>,
     /// The part of the tree that is run: each level named here keeps only these labels, one or a list. Claims about cells with
     /// other labels are not judged.
+    #[schemars(example = json!({ "queue": "pie" }))]
     only: Option<BTreeMap<String, Words>>,
     /// Claims about the results, which `weir reproduce` judges.
+    #[schemars(example = json!([{ "metric": "utilisation_percent", "min": 90 }]))]
     expect: Option<Vec<BTreeMap<String, serde_json::Value>>>,
     /// Two metrics against each other, drawn in the report.
     plot: Option<Vec<Plot>>,
     /// Settings, by their paths, that apply only with `weir reproduce --full`: `"run.repeats" = 10`, `"vary.mix" = { .. }`.
+    #[schemars(example = json!({ "run.repeats": 10 }))]
     full: Option<BTreeMap<String, serde_json::Value>>,
     /// Settings, by their paths, that apply only with `weir reproduce --on live`, such as `"only.rate" = "10 Mbit/s"`; if any lab of
     /// a study has this section, `--on live` runs only the labs that have it. A lab does not inherit it by `extends`.
+    #[schemars(example = json!({ "only.rate": "10 Mbit/s" }))]
     live: Option<BTreeMap<String, serde_json::Value>>,
 }
 

@@ -30,6 +30,7 @@ pub(crate) struct TraceFile {
     /// may leave, and the last line is the trace's length; `overhead` is then 4 B by default, as Mahimahi counts. A rate in
     /// steps has lines of `seconds,rate`, from 0 on, in bit/s, in the unit that a first line of names gives, or in a unit of
     /// each line's own; the last step is as long as the one before it.
+    #[schemars(example = "lte.down")]
     pub(crate) trace: String,
     /// Whether the trace begins again when it ends; by default true. If not, a rate in steps keeps its last rate, and
     /// Mahimahi's format sends nothing more.

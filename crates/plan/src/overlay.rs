@@ -11,6 +11,7 @@ use crate::run::{Carriage, Ip, Station};
 use crate::traffic::Traffic;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
+use serde_json::json;
 use std::borrow::Cow;
 use weir_base::ParameterError;
 use weir_fabric::Network;
@@ -22,6 +23,7 @@ use weir_workload::Role;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Nodes {
     /// Names of the routers at which its nodes stand, at most 128. Links between two of them are the overlay's.
+    #[schemars(example = json!(["a", "b", "c"]))]
     pub(crate) nodes: Vec<String>,
     /// Those of them at which no traffic group begins or ends.
     #[serde(default)]

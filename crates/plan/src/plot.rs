@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 pub struct Plot {
     /// Title above the plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"Goodput against the round-trip time")]
     pub title: Option<String>,
     /// The metric on the horizontal axis.
     pub x: Axis,
     /// The metric on the vertical axis.
     pub y: Axis,
     /// The level whose labels differ in colour; each choice on the other levels has a plot of its own.
+    #[schemars(example = &"queue")]
     pub colour: String,
 }
 
@@ -28,12 +30,15 @@ pub struct Plot {
 #[serde(deny_unknown_fields)]
 pub struct Axis {
     /// The metric, as `weir list metrics` names it.
+    #[schemars(example = &"rtt_ms")]
     pub metric: String,
     /// A traffic group, a flow or a link; by default the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"bulk")]
     pub of: Option<String>,
     /// A window of `[run.windows]`; by default the whole run after its warm-up.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"start")]
     pub window: Option<String>,
 }
 

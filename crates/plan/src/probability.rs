@@ -82,7 +82,7 @@ impl JsonSchema for Probability {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
             "description": "A number from 0 to 1, or per cent in a text.",
-            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "examples": ["1 %"] }]
+            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "format": "percent", "examples": ["1 %"] }]
         })
     }
 }

@@ -2,6 +2,7 @@
 //! whose value does not fit.
 
 mod definitions;
+mod values;
 
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
@@ -102,7 +103,10 @@ pub(crate) fn check(root: &Table) -> Vec<Fault> {
 /// The schema of the key at the end of this path; `None` if there is no such key.
 fn schema_of(path: &[&str]) -> Option<&'static Value> {
     path.iter().try_fold(&*SCHEMA, |schema, key| {
-        Root(&SCHEMA).forms(schema).into_iter().find_map(|form| {
+        let root = Root(&SCHEMA);
+        // The keys of a list's entries are named as if the list were one of them.
+        let forms = root.forms(schema).into_iter();
+        forms.flat_map(|form| [form].into_iter().chain(root.forms(&form["items"]))).find_map(|form| {
             let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
             form["properties"].get(key).or(others)
         })
@@ -121,22 +125,60 @@ fn description(schema: &Value) -> Option<&str> {
 /// A setting of a lab file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SettingHelp {
+    /// Its path, with NAME where any name may stand.
+    pub path: String,
     /// Its documentation.
     pub summary: String,
+    /// What it takes, in words: type, unit, range.
+    pub values: String,
+    /// Its value where a lab has none. `None` if it follows from other settings, as the documentation then says, or is needed.
+    pub default: Option<Value>,
+    /// A value that it takes. `None` for a table with keys of its own, and for a text of which no example is known.
+    pub example: Option<Value>,
     /// The keys below it, each with its documentation; empty if it is a value or the member of a registry.
     pub keys: Vec<(String, String)>,
 }
 
-/// The setting of a lab file at this path, such as `run.windows`; members of tables may have any name (`traffic.NAME.cc`). `None` if
-/// there is no such setting.
+/// The schema of the key at the end of this path, and the path as it is shown. Where the last key is none of a table that holds tables of
+/// any name, it is one of those tables (`traffic.rtt` is `traffic.NAME.rtt`), and any other key is such a name.
+fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
+    let root = Root(&SCHEMA);
+    if let Some((last, [place @ ..])) = path.split_last().filter(|(_, place)| !place.is_empty()) {
+        let forms = root.forms(schema_of(place)?);
+        if forms.iter().all(|form| form["properties"].get(last).is_none()) {
+            let members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
+            let found = members.filter_map(|member| member["properties"].get(last)).next();
+            if let Some(schema) = found {
+                return Some((format!("{}.NAME.{last}", place.join(".")), schema));
+            }
+        }
+    }
+    Some((path.join("."), schema_of(path)?))
+}
+
+/// What the keys mean that many tables have in common. `None` for others.
+fn of_every_table(path: &str) -> Option<String> {
+    let (table, key) = path.rsplit_once('.')?;
+    match key {
+        "down" | "up" => Some(format!("`{table}` in the direction {key} alone.")),
+        "kind" => Some(
+            "The name of what is used, as `weir list` prints it; the other keys are its parameters."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// The setting of a lab file at this path, such as `run.windows`; members of tables may have any name (`traffic.NAME.cc`), which may be
+/// left out at the end (`traffic.cc`). `None` if there is no such setting.
 pub fn describe_setting(path: &str) -> Option<SettingHelp> {
-    let path: Vec<&str> = path.split('.').collect();
-    let (root, schema) = (Root(&SCHEMA), schema_of(&path)?);
+    let (path, schema) = setting_of(&path.split('.').collect::<Vec<_>>())?;
+    let root = Root(&SCHEMA);
     let mut keys: Vec<(String, String)> = vec![];
     for form in root.forms(schema).into_iter().filter(|_| root.registry(schema).is_none()) {
-        let members = &form["additionalProperties"];
-        let below =
-            [("", form)].into_iter().chain(root.forms(members).into_iter().map(|member| ("NAME.", member)));
+        let (members, items) = (root.forms(&form["additionalProperties"]), root.forms(&form["items"]));
+        let below = [("", form)].into_iter().chain(items.into_iter().map(|item| ("", item)));
+        let below = below.chain(members.into_iter().map(|member| ("NAME.", member)));
         for (of, form) in below {
             for (key, about) in form["properties"].as_object().into_iter().flatten() {
                 let key = format!("{of}{key}");
@@ -147,8 +189,12 @@ pub fn describe_setting(path: &str) -> Option<SettingHelp> {
             }
         }
     }
-    let summary = description(schema).or(description(root.resolve(schema).1)).unwrap_or_default();
-    Some(SettingHelp { summary: summary.replace('\n', " "), keys })
+    let summary = description(schema).or(description(root.resolve(schema).1)).map(str::to_owned);
+    let summary = summary.or_else(|| of_every_table(&path)).unwrap_or_default();
+    let default = schema.get("default").filter(|value| !value.is_null()).cloned();
+    let values = values::values(root, schema);
+    let example = values::example(root, schema);
+    Some(SettingHelp { path, summary: summary.replace('\n', " "), values, default, example, keys })
 }
 
 /// A schema of lab files, to whose definitions its parts refer.
@@ -391,5 +437,54 @@ mod tests {
         // A value, and the member of a registry, which `weir describe pie` tells of.
         assert!(keys("run.duration").is_empty() && keys("dumbbell.queue").is_empty());
         assert_eq!(describe_setting("dumbbell.nothing"), None);
+    }
+
+    /// Levels of tables within tables that are looked at.
+    const DEPTH: usize = 6;
+
+    #[test]
+    fn every_key_has_a_sentence_its_values_and_an_example_or_keys_of_its_own() {
+        let mut ahead: Vec<String> = SCHEMA["properties"].as_object().unwrap().keys().cloned().collect();
+        let (mut lacking, mut seen) = (vec![], 0);
+        while let Some(path) = ahead.pop() {
+            let help = describe_setting(&path).unwrap_or_else(|| panic!("{path}"));
+            seen += 1;
+            let parts = [
+                ("sentence", !help.summary.is_empty()),
+                ("values", !help.values.is_empty()),
+                ("example", help.example.is_some() || !help.keys.is_empty()),
+            ];
+            lacking.extend(
+                parts.into_iter().filter(|(_, there)| !there).map(|(part, _)| format!("{path}: {part}")),
+            );
+            if path.matches('.').count() < DEPTH {
+                ahead.extend(help.keys.into_iter().map(|(key, _)| format!("{path}.{key}")));
+            }
+        }
+        assert!(seen > 500, "{seen}");
+        assert!(lacking.is_empty(), "{} of {seen}: {lacking:#?}", lacking.len());
+    }
+
+    #[test]
+    fn a_key_tells_its_type_unit_range_default_and_an_example() {
+        let of = |path: &str| describe_setting(path).unwrap();
+        let duration = of("run.duration");
+        assert_eq!(duration.values, "a time with its unit (ns, us, ms, s, min or h)");
+        assert_eq!((duration.default, duration.example), (Some("10 s".into()), Some("25 ms".into())));
+        let rate = of("dumbbell.rate");
+        assert!(rate.values.starts_with(
+            "a rate with its unit (bit/s, kbit/s, Mbit/s or Gbit/s), or a table, or a table with one"
+        ));
+        let loss = of("dumbbell.loss").values;
+        assert!(loss.starts_with("a number from 0 to 1, or per cent in a text, or a table"), "{loss}");
+        assert_eq!(of("run.repeats").values, "a whole number of 0 or more");
+        assert_eq!(of("run.ip").values, "4, 6");
+        assert_eq!(of("run.packets").example, Some(false.into()));
+        assert!(of("traffic.bulk.cc").values.starts_with("the name of a controller, or a table"));
+        // The key of a group, whose name may be left out.
+        let rtt = of("traffic.rtt");
+        assert_eq!((rtt.path.as_str(), &rtt), ("traffic.NAME.rtt", &of("traffic.NAME.rtt")));
+        assert!(rtt.keys.iter().all(|(key, _)| key != "flows"), "{rtt:?}");
+        assert_eq!(of("traffic.bulk").path, "traffic.bulk");
     }
 }

@@ -44,8 +44,10 @@ pub(crate) struct Graph {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Ends {
     /// The router or host where it begins.
+    #[schemars(example = &"r1")]
     pub(crate) from: String,
     /// The router or host where it ends.
+    #[schemars(example = &"r2")]
     pub(crate) to: String,
     /// Whether it leads from `from` to `to` only; by default both ways.
     #[serde(default)]

@@ -16,6 +16,7 @@ use weir_station::Config;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct StationPosition {
     /// The router at which it stands, by name: "left" or "right" of a dumbbell, "n0", "n1" and so on of a chain.
+    #[schemars(example = &"r1")]
     pub(crate) at: String,
     /// Links at that router, by name (`["down"]`): the station sees only packets that reach the router by one of them or leave
     /// it by one. By default it sees every packet.

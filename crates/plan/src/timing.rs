@@ -113,6 +113,7 @@ struct Detailed {
     /// Where it ends, likewise.
     to: Span,
     /// The traffic group from whose `start` the two times count; by default they count from the start of the run.
+    #[schemars(example = &"bulk")]
     of: Option<String>,
     /// How close one-second means must be to their final value to count as settled (`settling_time_s`): a share of that value,
     /// by default "10 %".

@@ -7,6 +7,7 @@ use crate::run::Ip;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde_json::json;
 use std::borrow::Cow;
 use std::fmt;
 use weir_base::{Bytes, Clock, Dscp, Span};
@@ -58,6 +59,7 @@ pub(crate) struct Traffic {
     pub(crate) direction: Direction,
     /// Name of the sending host, which groups with the same name share; `[nic.NAME]` gives it a card, and `hosts` there makes
     /// several such hosts. By default each group has a sending host of its own.
+    #[schemars(example = &"laptop")]
     pub(crate) host: Option<String>,
     /// Base round-trip time of its flows, at least the path's own; the difference is delay between a host and its router. One
     /// time for all flows, a list that the flows take in turn (`["10 ms", "40 ms"]`), or a range (`{ from = "10 ms", to = "100
@@ -83,12 +85,15 @@ pub(crate) struct Traffic {
     /// When its applications stop sending; by default at the end of the run.
     pub(crate) stop: Option<Span>,
     /// Where its data enters the network: a router or host by name. By default the first router of a chain or parking lot.
+    #[schemars(example = &"a")]
     pub(crate) from: Option<String>,
     /// Where its data leaves the network: a router or host, or a station that answers. By default the last router of a chain or
     /// parking lot. With a list there is a receiver at each place, and the flows take them in turn.
+    #[schemars(example = &"b")]
     pub(crate) to: Option<Places>,
     /// Where its data leaves the network, each packet at all of these places, which the overlay does; instead of `to`. Each receiver
     /// counts as a flow.
+    #[schemars(example = json!(["b", "c"]))]
     pub(crate) multicast: Option<Places>,
     /// How the overlay carries its flows: a table of `admit` (or `priority`, `cap`, `shape`), `deadline`, `size`, `coupled`, `class` and
     /// `group`; by default with their defaults if the lab has `[overlay]`. With false its packets take the path of least delay.
@@ -97,9 +102,11 @@ pub(crate) struct Traffic {
     pub(crate) hop: Option<u64>,
     /// Names of the links and routers of a graph that its data passes, in this order; between them it takes the path of least
     /// delay. By default its whole path is the one of least delay.
+    #[schemars(example = json!(["r1", "r2"]))]
     pub(crate) via: Option<Vec<String>>,
     /// The same for the path back, which acknowledgements take. By default the names of `via` in reverse, without one-way
     /// links.
+    #[schemars(example = json!(["r2", "r1"]))]
     pub(crate) back: Option<Vec<String>>,
     /// IP version of its hosts, 4 or 6; by default `run.ip`.
     pub(crate) ip: Option<Ip>,

@@ -157,6 +157,7 @@ impl JsonSchema for Limit {
         json_schema!({
             "type": "string",
             "description": "How much a queue may hold: packets, bytes, time at the link's initial rate, or bdp.",
+            "format": "limit",
             "examples": ["1000 packets", "64 KiB", "20 ms", "2 bdp"]
         })
     }

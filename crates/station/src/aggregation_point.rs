@@ -32,7 +32,7 @@ pub struct Application {
     /// Key that the aggregation point shares with the application's endpoints, 32 hexadecimal digits. Without a key, headers are not
     /// authenticated.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", example = &"00112233445566778899aabbccddeeff")]
     pub key: Option<Key>,
     /// How the rate of a flowshare is estimated.
     #[serde(default = "tfrc")]

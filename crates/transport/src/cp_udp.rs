@@ -31,11 +31,11 @@ pub struct Parameters {
     #[schemars(range(min = 1, max = 2))]
     pub version: u8,
     /// The application's key at the aggregation points, 32 hexadecimal digits. With a key, the header is of version 2 and sealed.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", example = &"00112233445566778899aabbccddeeff")]
     pub key: Option<Key>,
     /// The receiving end answers datagrams with a header alone, at most once in this time. Only then do aggregation points measure the path
     /// of an application whose flows are all datagrams, and report to their senders. By default it does not answer.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", example = &"00112233445566778899aabbccddeeff")]
     pub answers: Option<Span>,
 }
 

@@ -294,16 +294,29 @@ fn print_dictionary(args: &DescribeArgs, columns: &[(String, String)]) -> Result
 
 /// Describes a setting of a lab file.
 fn setting(args: &DescribeArgs, setting: &SettingHelp) -> Result<(), Failure> {
-    let SettingHelp { summary, keys } = setting;
+    let SettingHelp { path, summary, values, default, example, keys } = setting;
     if args.json {
         let key = |(name, what): &(String, String)| json!({ "name": name, "summary": what });
         let keys: Vec<Value> = keys.iter().map(key).collect();
-        return print_json(
-            &json!({ "kind": "setting", "name": args.name, "summary": summary, "keys": keys }),
-        );
+        return print_json(&json!({
+            "kind": "setting", "name": path, "summary": summary, "values": values, "default": default, "example": example, "keys": keys
+        }));
     }
     let summary = folded(summary, 2, terminal_width());
-    let mut text = format!("{} (setting of a lab file)\n  {summary}\n", args.name);
+    let mut text = format!("{path} (setting of a lab file)\n  {summary}\n");
+    // Writing to a String cannot fail.
+    if !values.is_empty() {
+        let _ = writeln!(text, "  values: {}", folded(values, 4, terminal_width()));
+    }
+    if let Some(default) = default.as_ref().filter(|default| !default.is_object()) {
+        let _ = writeln!(text, "  default: {}", inline(default));
+    }
+    if let Some(example) = example {
+        let (table, key) =
+            path.rsplit_once('.').map_or((None, path.as_str()), |(table, key)| (Some(table), key));
+        let table = table.map_or(String::new(), |table| format!("  [{table}]\n"));
+        let _ = writeln!(text, "\nIn a lab:\n{table}  {key} = {}", inline(example));
+    }
     if !keys.is_empty() {
         text.push_str("\nKeys:\n");
     }

@@ -230,6 +230,17 @@ fn names_are_listed_and_described() {
     assert!(point.contains("\n  application = [{ id = 1"), "{point}");
     let dumbbell = text(&place.weir(&["describe", "dumbbell"]).stdout);
     assert!(dumbbell.contains("\n  rtt\n      "), "{dumbbell}");
+    // A key of traffic groups, whose name may be left out.
+    assert_eq!(
+        text(&place.weir(&["describe", "traffic.flows"]).stdout).lines().last().unwrap().trim(),
+        "flows = 1",
+    );
+    let seed = text(&place.weir(&["describe", "run.seed"]).stdout);
+    assert_eq!(
+        seed,
+        "run.seed (setting of a lab file)\n  The lab's seed: every random number follows from it.\n  values: a whole number of 0 or more\n  \
+         default: 1\n\nIn a lab:\n  [run]\n  seed = 1\n"
+    );
     let flowshare = text(&place.weir(&["describe", "normalised_flowshare"]).stdout);
     assert!(!flowshare.contains("unit:"), "{flowshare}");
     // Every example is a lab's own TOML.
