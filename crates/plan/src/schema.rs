@@ -143,7 +143,7 @@ pub struct SettingHelp {
 /// any name, it is one of those tables (`traffic.rtt` is `traffic.NAME.rtt`), and any other key is such a name.
 fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
     let root = Root(&SCHEMA);
-    if let Some((last, [place @ ..])) = path.split_last().filter(|(_, place)| !place.is_empty()) {
+    if let Some((last, place)) = path.split_last().filter(|(_, place)| !place.is_empty()) {
         let forms = root.forms(schema_of(place)?);
         if forms.iter().all(|form| form["properties"].get(last).is_none()) {
             let members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
