@@ -178,8 +178,6 @@ impl Receiving {
         let mut blocks = guard(&file.blocks);
         loop {
             match blocks.came(header.block, digest) {
-                // The block may come before the message with its digest has been answered.
-                Some(Outcome::Matches) if file.is_there => return Err(file.is_another()),
                 Some(Outcome::Matches) => {
                     // Written within the lock, so that nobody else writes other bytes to this block.
                     file.write(header.block, payload)?;
@@ -267,7 +265,11 @@ impl Incoming {
         ))
     }
 
+    /// Writes a block; never to a file that is there, whose blocks may come before the message with their digest is refused.
     fn write(&self, block: u64, payload: &[u8]) -> io::Result<()> {
+        if self.is_there {
+            return Err(self.is_another());
+        }
         let whole_sectors =
             payload.len().is_multiple_of(SECTOR) && payload.as_ptr().addr().is_multiple_of(SECTOR);
         let file = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref());
