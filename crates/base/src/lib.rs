@@ -35,7 +35,7 @@ pub use prefix::{Prefix, PrefixError};
 pub use random::Random;
 pub use ranges::within;
 pub use time::{Span, Time};
-pub use units::{Bytes, Rate, UnitError};
+pub use units::{Bytes, Rate, UnitError, WORDS};
 
 /// Re-exports for the [`registry!`] macro, so that its users need not depend on these crates.
 #[doc(hidden)]

@@ -312,8 +312,12 @@ impl Written {
     }
 }
 
+/// The key of a type's schema for its values in words. A description would give way to that of the setting which has the type; other
+/// programs ignore this key.
+pub const WORDS: &str = "x-words";
+
 macro_rules! quantity {
-    ($type:ident, $kind:ident, $new:expr, $get:expr, $name:literal, $doc:literal) => {
+    ($type:ident, $kind:ident, $new:expr, $get:expr, $name:literal, $what:literal, $units:literal) => {
         impl FromStr for $type {
             type Err = UnitError;
             fn from_str(text: &str) -> Result<$type, UnitError> {
@@ -354,30 +358,19 @@ macro_rules! quantity {
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 json_schema!({
-                    "type": "string", "format": $kind.what, "description": $doc, "examples": [$kind.example]
+                    "type": "string",
+                    "description": concat!("A ", $what, " with its unit: ", $units, "."),
+                    (WORDS): concat!("a ", $what, " with its unit (", $units, ")"),
+                    "examples": [$kind.example]
                 })
             }
         }
     };
 }
 
-quantity!(Rate, RATE, Rate, |r: Rate| r.0, "Rate", "A rate with its unit: bit/s, kbit/s, Mbit/s or Gbit/s.");
-quantity!(
-    Bytes,
-    BYTES,
-    Bytes,
-    |b: Bytes| b.0,
-    "Bytes",
-    "A size with its unit: B, kB, KiB, MB, MiB, GB or GiB."
-);
-quantity!(
-    Span,
-    SPAN,
-    Span::from_nanos,
-    |s: Span| s.as_nanos(),
-    "Span",
-    "A time with its unit: ns, us, ms, s, min or h."
-);
+quantity!(Rate, RATE, Rate, |r: Rate| r.0, "Rate", "rate", "bit/s, kbit/s, Mbit/s or Gbit/s");
+quantity!(Bytes, BYTES, Bytes, |b: Bytes| b.0, "Bytes", "size", "B, kB, KiB, MB, MiB, GB or GiB");
+quantity!(Span, SPAN, Span::from_nanos, |s: Span| s.as_nanos(), "Span", "time", "ns, us, ms, s, min or h");
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+use weir_base::WORDS;
 
 /// From 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,7 +83,7 @@ impl JsonSchema for Probability {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
             "description": "A number from 0 to 1, or per cent in a text.",
-            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "format": "percent", "examples": ["1 %"] }]
+            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", (WORDS): "per cent in a text", "examples": ["1 %"] }]
         })
     }
 }

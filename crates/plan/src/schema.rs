@@ -146,9 +146,8 @@ fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
     if let Some((last, place)) = path.split_last().filter(|(_, place)| !place.is_empty()) {
         let forms = root.forms(schema_of(place)?);
         if forms.iter().all(|form| form["properties"].get(last).is_none()) {
-            let members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
-            let found = members.filter_map(|member| member["properties"].get(last)).next();
-            if let Some(schema) = found {
+            let mut members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
+            if let Some(schema) = members.find_map(|member| member["properties"].get(last)) {
                 return Some((format!("{}.NAME.{last}", place.join(".")), schema));
             }
         }

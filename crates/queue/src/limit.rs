@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use weir_base::WORDS;
 use weir_base::{Bytes, Span, UnitError};
 
 /// A limit as a lab file writes it: `"1000 packets"`, `"64 KiB"`, `"20 ms"` or `"2 bdp"`.
@@ -157,7 +158,7 @@ impl JsonSchema for Limit {
         json_schema!({
             "type": "string",
             "description": "How much a queue may hold: packets, bytes, time at the link's initial rate, or bdp.",
-            "format": "limit",
+            (WORDS): "a limit with its unit (packets, bytes as in \"64 KiB\", time at the link's rate, or bdp)",
             "examples": ["1000 packets", "64 KiB", "20 ms", "2 bdp"]
         })
     }

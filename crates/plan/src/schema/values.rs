@@ -2,15 +2,7 @@
 
 use super::Root;
 use serde_json::Value;
-
-/// Texts with a unit, by their `format` in the schema.
-const FORMATS: [(&str, &str); 5] = [
-    ("rate", "a rate with its unit (bit/s, kbit/s, Mbit/s or Gbit/s)"),
-    ("time", "a time with its unit (ns, us, ms, s, min or h)"),
-    ("size", "a size with its unit (B, kB, KiB, MB, MiB, GB or GiB)"),
-    ("limit", "a limit with its unit (packets, bytes as in \"64 KiB\", time at the link's rate, or bdp)"),
-    ("percent", "per cent in a text"),
-];
+use weir_base::WORDS;
 
 /// The values that a schema allows: types, units and ranges, the alternatives joined by "or".
 pub(super) fn values(root: Root, schema: &'static Value) -> String {
@@ -41,8 +33,7 @@ fn of_form(root: Root, form: &'static Value) -> String {
     if !choices.is_empty() {
         return choices.join(", ");
     }
-    let format = |name: &str| FORMATS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words);
-    if let Some(words) = form["format"].as_str().and_then(format) {
+    if let Some(words) = form[WORDS].as_str() {
         return words.into();
     }
     let types = match &form["type"] {
@@ -83,17 +74,11 @@ fn of_type(root: Root, name: &str, form: &'static Value) -> Option<String> {
 /// The range of a number.
 fn range(form: &Value) -> String {
     let bound = |key: &str| form.get(key).filter(|value| value.is_number());
-    let least = bound("minimum")
-        .map(|it| format!("of {it} or more"))
-        .or(bound("exclusiveMinimum").map(|it| format!("above {it}")));
-    let most = bound("maximum")
-        .map(|it| format!("at most {it}"))
-        .or(bound("exclusiveMaximum").map(|it| format!("below {it}")));
-    match (bound("minimum"), bound("maximum"), least, most) {
-        (Some(least), Some(most), ..) => format!(" from {least} to {most}"),
-        (_, _, Some(least), Some(most)) => format!(" {least} and {most}"),
-        (_, _, Some(one), None) | (_, _, None, Some(one)) => format!(" {one}"),
-        _ => String::new(),
+    match (bound("minimum"), bound("maximum")) {
+        (Some(least), Some(most)) => format!(" from {least} to {most}"),
+        (Some(least), None) => format!(" of {least} or more"),
+        (None, Some(most)) => format!(" at most {most}"),
+        (None, None) => String::new(),
     }
 }
 
