@@ -62,6 +62,13 @@ impl Edge {
         }
     }
 
+    /// From now on a planner decides which flows are on, or none does.
+    pub fn set_planned(&mut self, is_planned: bool, now: Time) {
+        if is_planned != self.planner.is_some() {
+            self.planner = is_planned.then(|| Planner::new(now));
+        }
+    }
+
     /// Opens a flow and returns its place. The place of a flow that was closed is used again.
     pub fn open<B: Body, C: Cat>(&mut self, flow: &Entering, seed: u64, node: &mut Node<B, C>) -> usize {
         let entry = Entry::new(flow, seed, node);

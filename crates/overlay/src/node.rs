@@ -440,6 +440,11 @@ impl<B: Body, C: Cat> Node<B, C> {
         })
     }
 
+    /// From now on K has this value, in bits squared per second.
+    pub fn set_k(&mut self, k: f64) {
+        self.config.k = Some(k);
+    }
+
     /// The depth that admits packets of a flow. `None` while no receiver can be reached, when nothing should be admitted.
     pub fn price(&self, flow: FlowAt) -> Option<Bytes> {
         let flow = self.flows.get(flow.0)?;

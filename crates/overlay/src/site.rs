@@ -330,6 +330,25 @@ impl<C: Cat, S: Cover> Site<C, S> {
         Some(at)
     }
 
+    /// The site has other services from now on. Flows begin anew with their next datagrams.
+    pub fn serve(&mut self, services: Vec<Service>, now: Time) {
+        self.flows.places().into_iter().for_each(|at| self.close(at));
+        self.edge.set_planned(service::plans(&services), now);
+        self.config.services = services;
+    }
+
+    /// Gives the flows that are meant this priority. Returns whether there is one.
+    pub fn set_priority(&mut self, is_meant: impl Fn(&Inner) -> bool, priority: f64) -> bool {
+        let mut is_there = false;
+        for (at, entry) in self.edge.entries_mut() {
+            if self.flows.get(at).is_some_and(|flow| is_meant(flow.inner())) {
+                entry.admission.set_priority(priority);
+                is_there = true;
+            }
+        }
+        is_there
+    }
+
     fn close(&mut self, at: usize) {
         self.edge.close(at, &mut self.node);
         for waiting in self.flows.close(at) {

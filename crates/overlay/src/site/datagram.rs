@@ -10,9 +10,10 @@ use crate::context::Inner;
 pub const IP: usize = 20;
 /// Length of a UDP header in bytes (RFC 768).
 pub const UDP: usize = 8;
-/// Protocol numbers (IANA): TCP, UDP, and IPv4 within IP.
+/// The protocol number of UDP (IANA).
+pub const PROTOCOL_UDP: u8 = 17;
+/// The protocol numbers of TCP, and of IPv4 within IP (IANA).
 const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_IP: u8 = 4;
 /// The time to live of a datagram that leaves the overlay, less the links that it has passed (RFC 1700: the recommended default).
 const LIVES: u8 = 64;

@@ -80,6 +80,11 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// The fields that its packets share.
+    pub(super) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Lets a packet wait. Returns it if there is no room.
     pub(super) fn push(&mut self, packet: Waiting) -> Option<Waiting> {
         if self.waiting.len() >= WAITING {
@@ -203,6 +208,11 @@ impl Flows {
         let Some(flow) = self.flows.get_mut(at).and_then(Option::take) else { return VecDeque::new() };
         self.by_inner.remove(&flow.inner);
         flow.waiting
+    }
+
+    /// The places of all flows.
+    pub(super) fn places(&self) -> Vec<usize> {
+        self.by_inner.values().copied().collect()
     }
 
     /// When idle flows are looked for.

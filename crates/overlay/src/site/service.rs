@@ -71,6 +71,11 @@ impl Service {
     }
 }
 
+/// Whether flows of these services may be refused: a planner has something to decide.
+pub(super) fn plans(services: &[Service]) -> bool {
+    services.iter().filter_map(|service| service.admit.as_ref()).any(utility::Config::may_be_refused)
+}
+
 /// The service of a flow, by its place; `None` if none fits.
 pub(super) fn service_of(services: &[Service], inner: &Inner) -> Option<usize> {
     services.iter().position(|service| service.fits(inner))
