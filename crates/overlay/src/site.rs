@@ -197,9 +197,11 @@ impl<C: Cat, S: Cover> Site<C, S> {
     /// A program has sent a datagram.
     pub fn from_program(&mut self, datagram: &[u8], now: Time, outside: &mut impl Outside) {
         let counts = &mut self.exit.counts;
-        let Ok(read) = datagram::read(datagram) else {
-            counts.malformed += 1;
-            return;
+        let read = match datagram::read(datagram) {
+            Ok(read) => read,
+            // Hosts announce themselves by IPv6 on each device.
+            Err(datagram::Unreadable::OtherVersion) => return counts.other_version += 1,
+            Err(_) => return counts.malformed += 1,
         };
         if self.exit.places.node_of(read.inner.source) != Some(self.config.id) {
             counts.foreign += 1;

@@ -45,15 +45,21 @@ impl Carrier {
         self.key == *key
     }
 
-    /// Takes over a connection that the neighbour has asked for. It takes the place of an older one.
-    pub(super) fn adopt(&mut self, number: usize, policy: &Config, host: &mut Host, now: Time) {
-        if let Some(old) = self.number.replace(number) {
-            end(old, host);
-        }
+    /// Takes over a connection that the neighbour has asked for. An older one is ended; the result is its number.
+    pub(super) fn adopt(
+        &mut self,
+        number: usize,
+        policy: &Config,
+        host: &mut Host,
+        now: Time,
+    ) -> Option<usize> {
+        let old = self.number.replace(number);
+        old.into_iter().for_each(|old| end(old, host));
         self.since = now;
         if let Some(link) = host.link(number) {
             add_streams(link, policy);
         }
+        old
     }
 
     /// Hands over a datagram of messages. One that finds no connection, or the stream full, is lost.

@@ -11,7 +11,7 @@ use crate::sliq::{Application, Now, drive};
 use crate::transfer::{Keys, guard, random};
 use rustix::event::PollFlags;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -63,6 +63,7 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     let mut running = Running {
         site: site(&plan, epoch)?,
         carriers: plan.neighbours.iter().map(Carrier::new).collect(),
+        left: BTreeSet::new(),
         plan: &plan,
         asker,
         tun,
@@ -199,6 +200,8 @@ struct Running<'a> {
     plan: &'a Plan,
     site: Site<Reported, Sealing>,
     carriers: Vec<Carrier>,
+    /// Connections whose place others have taken, until they are over.
+    left: BTreeSet<usize>,
     asker: Asker<'a>,
     tun: Tun,
     questions: Receiver<Asked>,
@@ -230,9 +233,9 @@ impl Running<'_> {
         if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
             return Some(port);
         }
-        let key = host.key(number)?;
+        let key = host.key(number).filter(|_| !self.left.contains(&number))?;
         let port = self.carriers.iter().position(|carrier| carrier.has_key(&key))?;
-        self.carriers[port].adopt(number, &self.plan.policy.link, host, now);
+        self.left.extend(self.carriers[port].adopt(number, &self.plan.policy.link, host, now));
         log::info(&format!("{} has connected", self.carriers[port].name));
         Some(port)
     }
@@ -370,6 +373,7 @@ impl Running<'_> {
             ("foreign_source", counts.foreign),
             ("unknown_destination", counts.unknown),
             ("not_opened", counts.unsealed),
+            ("other_ip_version", counts.other_version),
             ("malformed", counts.malformed),
             ("lost", counts.lost),
         ];
@@ -450,6 +454,7 @@ impl Application for Running<'_> {
     }
 
     fn on_over(&mut self, number: usize, host: &mut Host, now: Time) {
+        self.left.remove(&number);
         if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
             self.carriers[port].is_over();
             self.report(port, host, now);

@@ -21,7 +21,9 @@ const LIVES: u8 = 64;
 /// Why a datagram is not carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is no IPv4 datagram, or shorter than it says.
+    /// It is of another version of IP.
+    OtherVersion,
+    /// It is no datagram, or shorter than it says.
     Malformed,
     /// Its time to live is over.
     Expired,
@@ -58,6 +60,9 @@ pub fn addresses(datagram: &[u8]) -> Option<(u32, u32)> {
 /// # Errors
 /// It is not carried, for this reason.
 pub fn read(datagram: &[u8]) -> Result<Read<'_>, Unreadable> {
+    if datagram.first().is_some_and(|first| first >> 4 != 4) {
+        return Err(Unreadable::OtherVersion);
+    }
     let (source, destination) = addresses(datagram).ok_or(Unreadable::Malformed)?;
     let header = usize::from(datagram[0] & 15) * 4;
     let length = usize::from(number(datagram, 2));
@@ -232,6 +237,9 @@ mod tests {
         for length in 0..datagram.len() {
             assert_eq!(read(&datagram[..length]), Err(Unreadable::Malformed), "{length}");
         }
+        let mut other = datagram.clone();
+        other[0] = 0x60;
+        assert_eq!(read(&other), Err(Unreadable::OtherVersion));
         let mut old = datagram;
         old[8] = 0;
         assert_eq!(read(&old), Err(Unreadable::Expired));

@@ -146,9 +146,15 @@ fn a_source_behind_another_node_is_refused_where_it_enters_and_where_it_leaves()
 fn an_address_behind_no_other_node_is_no_flow() {
     let mut pair = Pair::new([0, 1].map(|number| site(number, places(), vec![])));
     pair.ticks(1500);
-    pair.tick(&[datagram(HERE, 0x0a09_0001, b"x"), datagram(HERE, HERE + 1, b"x"), vec![1, 2, 3]]);
+    pair.tick(&[
+        datagram(HERE, 0x0a09_0001, b"x"),
+        datagram(HERE, HERE + 1, b"x"),
+        vec![0x41, 2, 3],
+        vec![0x60; 40],
+    ]);
     let counts = pair.sites[0].counts();
-    assert_eq!((counts.unknown, counts.malformed, pair.sites[0].told().count()), (2, 1, 0));
+    assert_eq!((counts.unknown, counts.malformed, counts.other_version), (2, 1, 1));
+    assert_eq!(pair.sites[0].told().count(), 0);
 }
 
 #[test]
