@@ -6,23 +6,26 @@ mod config;
 mod control;
 mod device;
 mod node;
+mod signing;
 
 use crate::failure::Failure;
 use crate::frame::{Common, Daemon, Process};
 use crate::output::print;
+use crate::transfer::Keys;
 use crate::{
     Run,
     overlay::ask::{SetArgs, StatusArgs, WhyArgs},
 };
 use clap::{Args, Subcommand};
 use config::Plan;
+use signing::SigningKey;
 use std::path::PathBuf;
 
 /// The arguments of `weir overlay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example, for site A of three sites; docs/overlay-hosts.md has all of it:
-  weir sliq keygen a.key                      prints this node's public key, which all nodes are given
+  weir overlay keygen a.key                   prints this node's public keys, which all nodes are given
   weir overlay check a.toml
   weir overlay node a.toml
   weir overlay status
@@ -34,6 +37,8 @@ pub struct OverlayArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// Make a node's keys, and print the public ones for the files of all nodes
+    Keygen(KeygenArgs),
     /// Read a node's file and say what the node would be
     Check(CheckArgs),
     /// Run a node: programs of the site use the overlay by a device with routes to the other sites
@@ -49,6 +54,7 @@ enum Action {
 impl Run for OverlayArgs {
     fn run(&self) -> Result<(), Failure> {
         match &self.action {
+            Action::Keygen(args) => args.run(),
             Action::Check(args) => args.run(),
             Action::Node(args) => Run::run(args),
             Action::Status(args) => args.run(),
@@ -56,6 +62,41 @@ impl Run for OverlayArgs {
             Action::Set(args) => args.run(),
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir overlay keygen a.key              makes the file, and prints the lines `key` and `sign` of its [[node]]
+  weir overlay keygen a.key --again      prints these lines of a file that is there")]
+struct KeygenArgs {
+    /// The file for the private key; it must not exist yet
+    file: PathBuf,
+    /// The file is there: print its public keys
+    #[arg(long)]
+    again: bool,
+}
+
+impl KeygenArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let keys = match self.again {
+            true => Keys::of_command(&self.file, "overlay")?,
+            false => Keys::generate(&self.file).map_err(|error| {
+                let message = format!("cannot write {}: {error}", self.file.display());
+                Failure::bad_input(
+                    message,
+                    "name a new file; with --again the keys of one that is there are printed",
+                )
+            })?,
+        };
+        let sign = signing_key(&keys)?.public();
+        print(&format!("key = \"{}\"\nsign = \"{sign}\"\n", keys.public))
+    }
+}
+
+/// The key by which the owner of these keys signs.
+fn signing_key(keys: &Keys) -> Result<SigningKey, Failure> {
+    SigningKey::of(keys).ok_or_else(|| Failure::failed("cannot derive a key for signatures"))
 }
 
 #[derive(Debug, Args)]

@@ -1,18 +1,20 @@
 //! A node with the programs of its site: their datagrams become flows, which are admitted, and what arrives for them leaves as it came.
 //!
 //! The driver hands in datagrams of programs and what comes from neighbours, calls [`Site::on_timer`] at [`Site::next_time`], and carries
-//! out what is said to an [`Outside`]. A [`Cover`] seals bodies from the node where they enter to the node where they leave.
+//! out what is said to an [`Outside`]. A [`Cover`] protects bodies and announcements against the nodes between.
 
 mod carried;
 pub mod datagram;
 mod flows;
 mod places;
 mod service;
+mod signed;
 
 pub use carried::Carried;
 pub use flows::{Counts, Told};
 pub use places::Places;
 pub use service::Service;
+pub use signed::Signature;
 
 use crate::admission::Standing;
 use crate::cat::Cat;
@@ -25,6 +27,7 @@ use crate::nodes::NodeId;
 use crate::packet::{Key, Packet};
 use datagram::Fate;
 use flows::{Flows, Waiting};
+use signed::Announcements;
 use weir_base::{Bytes, ParameterError, Time};
 
 /// Bodies whose space is kept.
@@ -59,12 +62,19 @@ pub trait Outside {
     fn deliver(&mut self, datagram: &[u8]);
 }
 
-/// Seals bodies between the two nodes at which a flow enters and leaves.
+/// Protects what is said between nodes that are no neighbours: bodies of packets, between the two nodes at which a flow enters and leaves, and
+/// announcements, which all nodes pass on.
 pub trait Cover {
     /// Seals a body for the node `to`; the flow's fields are authenticated with it. Returns whether that was possible.
     fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool;
     /// Opens a body of the node `from` in place; `None` if it is not of that node, or has come before.
     fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]>;
+    /// Whether announcements are signed by their origin, in the whole network.
+    fn signs(&self) -> bool;
+    /// This node's signature of an announcement.
+    fn sign(&mut self, announcement: &[u8]) -> Signature;
+    /// Whether a signature of an announcement is that of the node `origin`.
+    fn verify(&mut self, origin: NodeId, announcement: &[u8], signature: &Signature) -> bool;
 }
 
 /// No cover: bodies are carried as they are.
@@ -77,6 +87,15 @@ impl Cover for Plain {
     }
     fn open<'a>(&mut self, _: NodeId, _: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
         Some(body)
+    }
+    fn signs(&self) -> bool {
+        false
+    }
+    fn sign(&mut self, _: &[u8]) -> Signature {
+        [0; signed::LENGTH]
+    }
+    fn verify(&mut self, _: NodeId, _: &[u8], _: &Signature) -> bool {
+        true
     }
 }
 
@@ -91,6 +110,8 @@ pub struct Site<C, S> {
     exit: Exit<S>,
     /// The flows that may send from now on, kept for its space.
     opened: Vec<usize>,
+    /// The messages that have come in a datagram, kept for their space.
+    messages: Vec<u8>,
 }
 
 /// The way out of the overlay.
@@ -99,6 +120,7 @@ struct Exit<S> {
     id: NodeId,
     places: Places,
     cover: S,
+    announcements: Announcements,
     counts: Counts,
     /// Bodies that nothing holds, and the datagram that leaves.
     spares: Vec<Carried>,
@@ -146,6 +168,8 @@ impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
         self.exit.keep(packet.body);
     }
     fn signal(&mut self, port: usize, datagram: &[u8], what: Signal) {
+        let Exit { id, cover, announcements, .. } = &mut *self.exit;
+        let datagram = if cover.signs() { announcements.sign(*id, datagram, cover) } else { datagram };
         self.outside.signal(port, datagram, what);
     }
     fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
@@ -170,13 +194,14 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let node = Node::new(config.id, config.epoch, config.node.clone())?;
         let places = config.places.clone();
         let (counts, spares, datagram) = (Counts::default(), Vec::new(), Vec::new());
-        let exit = Exit { id: config.id, places, cover, counts, spares, datagram };
+        let announcements = Announcements::default();
+        let exit = Exit { id: config.id, places, cover, announcements, counts, spares, datagram };
         let is_planned = config
             .services
             .iter()
             .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
         let (edge, flows) = (Edge::new(is_planned), Flows::default());
-        Ok(Site { config, node, edge, flows, exit, opened: Vec::new() })
+        Ok(Site { config, node, edge, flows, exit, opened: Vec::new(), messages: Vec::new() })
     }
 
     /// The node.
@@ -231,13 +256,23 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// A packet or a datagram of messages has come over a link.
     pub fn from_neighbour(&mut self, port: usize, bytes: &[u8], now: Time, outside: &mut impl Outside) {
-        let mut out = Out { outside, exit: &mut self.exit };
         if bytes.first().is_some_and(|first| is_packet(*first)) {
-            let body = Carried::of(bytes, out.exit.spares.pop());
-            self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
-        } else {
-            self.node.message(port, bytes, now, &mut out);
+            let body = Carried::of(bytes, self.exit.spares.pop());
+            let mut out = Out { outside, exit: &mut self.exit };
+            return self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
         }
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        let Exit { cover, announcements, counts, .. } = &mut self.exit;
+        if cover.signs() {
+            let (verified, refused) = announcements.verify(bytes, cover);
+            messages.extend_from_slice(verified);
+            counts.forged += refused;
+        } else {
+            messages.extend_from_slice(bytes);
+        }
+        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit });
+        self.messages = messages;
     }
 
     /// Links may take more than before.

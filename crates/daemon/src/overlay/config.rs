@@ -1,5 +1,7 @@
 //! The file of a node: its own place, all nodes of the overlay, its neighbours, services, and the policy that all nodes share.
 
+use super::signing::SigningKey;
+use super::signing_key;
 use crate::failure::Failure;
 use crate::transfer::{Keys, PublicKey};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -60,6 +62,8 @@ struct Listed {
     number: u8,
     #[serde(deserialize_with = "public_key")]
     key: PublicKey,
+    #[serde(deserialize_with = "public_key")]
+    sign: PublicKey,
     #[serde(default)]
     prefixes: Vec<Prefix>,
 }
@@ -127,6 +131,15 @@ pub(super) struct Neighbour {
     pub(super) asks: Option<SocketAddr>,
 }
 
+/// What a node knows of each node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Known {
+    pub(super) name: String,
+    pub(super) key: PublicKey,
+    /// The key by which its signatures are verified.
+    pub(super) sign: PublicKey,
+}
+
 /// What a node is, by its file.
 pub(super) struct Plan {
     pub(super) name: String,
@@ -137,8 +150,10 @@ pub(super) struct Plan {
     pub(super) device: String,
     pub(super) address: Option<IpAddr>,
     pub(super) mtu: Bytes,
-    /// The names of all nodes, and their keys.
-    pub(super) nodes: BTreeMap<NodeId, (String, PublicKey)>,
+    /// All nodes.
+    pub(super) nodes: BTreeMap<NodeId, Known>,
+    /// The key by which this node signs.
+    pub(super) signing: SigningKey,
     /// The prefixes of each node.
     pub(super) prefixes: Vec<(Prefix, NodeId)>,
     pub(super) neighbours: Vec<Neighbour>,
@@ -181,16 +196,20 @@ impl Plan {
         }
         let (nodes, prefixes) = listed(&file.node, reading)?;
         let name = file.name.get_ref();
-        let own = nodes.iter().find(|(_, (other, _))| other == name).map(|(id, (_, key))| (*id, *key));
-        let Some((id, listed_key)) = own else {
+        let Some((id, own)) = nodes.iter().find(|(_, node)| node.name == *name) else {
             let message = format!("no [[node]] has the name {name:?} of this node");
             return Err(reading.wrong(&file.name.span(), message, known("write one of", nodes.values())));
         };
         let key = reading.path.parent().unwrap_or(Path::new("")).join(file.key.get_ref());
-        let keys = Keys::of_command(&key, "sliq")?;
-        if keys.public != listed_key {
-            let message = format!("[[node]] {name:?} has another key than {}", key.display());
-            let help = format!("write key = \"{}\" there, in the files of all nodes", keys.public);
+        let keys = Keys::of_command(&key, "overlay")?;
+        let (id, signing) = (*id, signing_key(&keys)?);
+        let sign = signing.public();
+        if keys.public != own.key || sign != own.sign {
+            let message = format!("[[node]] {name:?} has other keys than {}", key.display());
+            let help = format!(
+                "write key = \"{}\" and sign = \"{sign}\" there, in the files of all nodes",
+                keys.public
+            );
             return Err(reading.wrong(&file.key.span(), message, help));
         }
         let listen = *file.listen.get_ref();
@@ -266,6 +285,7 @@ impl Plan {
             address,
             mtu,
             nodes,
+            signing,
             prefixes,
             neighbours,
             services,
@@ -281,7 +301,7 @@ impl Plan {
 
     /// The name of a node.
     pub(super) fn name_of(&self, id: NodeId) -> &str {
-        self.nodes.get(&id).map_or("?", |(name, _)| name.as_str())
+        self.nodes.get(&id).map_or("?", |node| node.name.as_str())
     }
 }
 
@@ -292,8 +312,8 @@ fn place_of(text: &str, within: &str) -> Range<usize> {
 }
 
 /// What may be written: the names of nodes.
-fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a (String, PublicKey)>) -> String {
-    let names: Vec<String> = nodes.map(|(name, _)| format!("{name:?}")).collect();
+fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a Known>) -> String {
+    let names: Vec<String> = nodes.map(|node| format!("{:?}", node.name)).collect();
     if names.is_empty() {
         "list all nodes as [[node]]".to_owned()
     } else {
@@ -301,28 +321,28 @@ fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a (String, PublicKey)>) 
     }
 }
 
-type Nodes = BTreeMap<NodeId, (String, PublicKey)>;
+type Nodes = BTreeMap<NodeId, Known>;
 
 /// All nodes, and their prefixes.
 fn listed(all: &[Spanned<Listed>], reading: &Reading<'_>) -> Result<(Nodes, Vec<(Prefix, NodeId)>), Failure> {
     let (mut nodes, mut prefixes) = (Nodes::new(), Vec::<(Prefix, NodeId)>::new());
     for spanned in all {
-        let Listed { name, number, key, prefixes: own } = spanned.get_ref();
+        let Listed { name, number, key, sign, prefixes: own } = spanned.get_ref();
         let wrong = |message: String, help: &str| reading.wrong(&spanned.span(), message, help);
         let id = NodeId::new(*number).ok_or_else(|| {
             wrong(format!("node {name:?}: there is no number {number}"), "write a number from 0 to 127")
         })?;
-        if nodes.values().any(|(other, _)| other == name) {
+        if nodes.values().any(|other| other.name == *name) {
             return Err(wrong(
                 format!("two nodes have the name {name:?}"),
                 "give each node a name of its own",
             ));
         }
-        if nodes.values().any(|(_, other)| other == key) {
+        if nodes.values().any(|other| other.key == *key) {
             let message = format!("node {name:?} has the key of another node");
-            return Err(wrong(message, "`weir sliq keygen` makes a key for each node"));
+            return Err(wrong(message, "`weir overlay keygen` makes keys for each node"));
         }
-        if nodes.insert(id, (name.clone(), *key)).is_some() {
+        if nodes.insert(id, Known { name: name.clone(), key: *key, sign: *sign }).is_some() {
             let message = format!("node {name:?}: another node has the number {number}");
             return Err(wrong(message, "give each node a number of its own"));
         }
@@ -332,7 +352,7 @@ fn listed(all: &[Spanned<Listed>], reading: &Reading<'_>) -> Result<(Nodes, Vec<
                 return Err(wrong(message, "the overlay carries IPv4; paths between nodes may be of IPv6"));
             }
             if let Some((_, other)) = prefixes.iter().find(|(other, _)| other == prefix) {
-                let other = nodes.get(other).map_or("another", |(name, _)| name.as_str());
+                let other = nodes.get(other).map_or("another", |node| node.name.as_str());
                 let message = format!("node {name:?}: {prefix} is a prefix of node {other:?} too");
                 return Err(wrong(message, "an address is behind one node"));
             }
@@ -353,7 +373,7 @@ fn neighbours(
     for spanned in &file.neighbour {
         let Near { name, at } = spanned.get_ref();
         let wrong = |message: String, help: String| reading.wrong(&spanned.span(), message, help);
-        let Some((id, (_, key))) = nodes.iter().find(|(_, (other, _))| other == name) else {
+        let Some((id, Known { key, .. })) = nodes.iter().find(|(_, node)| node.name == *name) else {
             return Err(wrong(
                 format!("no [[node]] has the name {name:?}"),
                 known("write one of", nodes.values()),

@@ -1,9 +1,9 @@
 //! A running node: one thread drives its socket, its device, the connections to its neighbours, and the site.
 
 use super::carrier::{Asker, Carrier, host};
-use super::config::{HEADERS, Plan};
+use super::config::{HEADERS, Known, Plan};
 use super::control::{self, Asked, Question, refusal};
-use super::device;
+use super::{device, signing};
 use crate::failure::Failure;
 use crate::frame::status::{Board, Counters, Part, Status};
 use crate::frame::{Process, log};
@@ -23,7 +23,7 @@ use weir_base::{Bytes, Span, Time};
 use weir_linux::tun::Tun;
 use weir_linux::udp::UdpPort;
 use weir_overlay::admission::By;
-use weir_overlay::site::{Config, Cover, Outside, Places, Service, Site, Told};
+use weir_overlay::site::{Config, Cover, Outside, Places, Service, Signature, Site, Told};
 use weir_overlay::utility::bits;
 use weir_overlay::{Cat, Inner, Key, NodeId, Reported, Signal};
 use weir_sliq::envelope::Envelope;
@@ -50,7 +50,7 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
             "`listen` names an address of this host",
         )
     })?;
-    let mut host = host(&plan, Keys::of_command(&plan.key, "sliq")?.pair)?;
+    let mut host = host(&plan, Keys::of_command(&plan.key, "overlay")?.pair)?;
     let tun = device::open(&plan)?;
     let questions = control::listen(&plan.name)?;
     let services = reloads(file, process);
@@ -112,7 +112,7 @@ fn reloads(file: &Path, process: &Process) -> Reloaded {
     services
 }
 
-fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing>, Failure> {
+fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure> {
     let seed =
         random().map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
     let config = Config {
@@ -134,20 +134,24 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing>, Failure> {
     Ok(site)
 }
 
-/// Seals what programs send from the node where it enters to the node where it leaves.
-struct Sealing(BTreeMap<NodeId, Envelope>);
+/// Seals what programs send from the node where it enters to the node where it leaves, and signs what this node announces.
+struct Sealing<'a> {
+    envelopes: BTreeMap<NodeId, Envelope>,
+    plan: &'a Plan,
+}
 
-impl Sealing {
-    fn new(plan: &Plan, epoch: u32) -> Result<Sealing, Failure> {
+impl Sealing<'_> {
+    fn new(plan: &Plan, epoch: u32) -> Result<Sealing<'_>, Failure> {
         let others = plan.nodes.iter().filter(|(id, _)| **id != plan.id);
-        let envelope = |(id, (name, key)): (&NodeId, &(String, crate::transfer::PublicKey))| {
-            let envelope = Envelope::between(&plan.keys.pair, &key.0, epoch).ok_or_else(|| {
-                let help = "give what `weir sliq keygen` printed there";
-                Failure::bad_input(format!("the key of node {name:?} is no public key"), help)
+        let envelope = |(id, node): (&NodeId, &Known)| {
+            let envelope = Envelope::between(&plan.keys.pair, &node.key.0, epoch).ok_or_else(|| {
+                let help = "give what `weir overlay keygen` printed there";
+                Failure::bad_input(format!("the key of node {:?} is no public key", node.name), help)
             })?;
             Ok((*id, envelope))
         };
-        others.map(envelope).collect::<Result<_, Failure>>().map(Sealing)
+        let envelopes = others.map(envelope).collect::<Result<_, Failure>>()?;
+        Ok(Sealing { envelopes, plan })
     }
 }
 
@@ -162,12 +166,21 @@ fn bound(inner: &Inner) -> [u8; 14] {
     bound
 }
 
-impl Cover for Sealing {
+impl Cover for Sealing<'_> {
     fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool {
-        self.0.get_mut(&to).is_some_and(|envelope| envelope.seal(&bound(inner), body))
+        self.envelopes.get_mut(&to).is_some_and(|envelope| envelope.seal(&bound(inner), body))
     }
     fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
-        self.0.get_mut(&from)?.open(&bound(inner), body)
+        self.envelopes.get_mut(&from)?.open(&bound(inner), body)
+    }
+    fn signs(&self) -> bool {
+        true
+    }
+    fn sign(&mut self, announcement: &[u8]) -> Signature {
+        self.plan.signing.sign(announcement)
+    }
+    fn verify(&mut self, origin: NodeId, announcement: &[u8], signature: &Signature) -> bool {
+        self.plan.nodes.get(&origin).is_some_and(|node| signing::verify(&node.sign, announcement, signature))
     }
 }
 
@@ -198,7 +211,7 @@ impl Outside for Way<'_> {
 /// A node at work.
 struct Running<'a> {
     plan: &'a Plan,
-    site: Site<Reported, Sealing>,
+    site: Site<Reported, Sealing<'a>>,
     carriers: Vec<Carrier>,
     /// Connections whose place others have taken, until they are over.
     left: BTreeSet<usize>,
@@ -218,9 +231,13 @@ struct Running<'a> {
     datagram: Vec<u8>,
 }
 
-impl Running<'_> {
+impl<'p> Running<'p> {
     /// The site, and the way out for what it decides.
-    fn parts<'a>(&'a mut self, host: &'a mut Host, now: Time) -> (&'a mut Site<Reported, Sealing>, Way<'a>) {
+    fn parts<'a>(
+        &'a mut self,
+        host: &'a mut Host,
+        now: Time,
+    ) -> (&'a mut Site<Reported, Sealing<'p>>, Way<'a>) {
         (&mut self.site, Way { carriers: &mut self.carriers, tun: &self.tun, host, now })
     }
 
@@ -373,6 +390,7 @@ impl Running<'_> {
             ("foreign_source", counts.foreign),
             ("unknown_destination", counts.unknown),
             ("not_opened", counts.unsealed),
+            ("forged_announcements", counts.forged),
             ("other_ip_version", counts.other_version),
             ("malformed", counts.malformed),
             ("lost", counts.lost),

@@ -39,6 +39,8 @@ pub struct Counts {
     pub unknown: u64,
     /// Packets that could not be sealed or opened.
     pub unsealed: u64,
+    /// Announcements that their origin has not signed.
+    pub forged: u64,
     /// Datagrams of another version of IP.
     pub other_version: u64,
     /// Datagrams and packets that could not be read.

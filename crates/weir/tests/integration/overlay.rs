@@ -67,7 +67,7 @@ impl Triangle {
         let folder = tempfile::tempdir().unwrap();
         let key = |name: &&str| {
             let made =
-                weir(&["sliq", "keygen"]).arg(folder.path().join(format!("{name}.key"))).output().unwrap();
+                weir(&["overlay", "keygen"]).arg(folder.path().join(format!("{name}.key"))).output().unwrap();
             assert!(made.status.success(), "{}", text(&made.stderr));
             text(&made.stdout).trim().to_owned()
         };
@@ -111,9 +111,8 @@ impl Triangle {
         );
         for (number, (name, key)) in NAMES.iter().zip(&self.keys).enumerate() {
             let prefix = format!("10.{}.0.0/16", 1 + number);
-            file += &format!(
-                "[[node]]\nname = '{name}'\nnumber = {number}\nkey = '{key}'\nprefixes = ['{prefix}']\n"
-            );
+            file +=
+                &format!("[[node]]\nname = '{name}'\nnumber = {number}\n{key}\nprefixes = ['{prefix}']\n");
         }
         for other in (0..NAMES.len()).filter(|other| *other != node) {
             file += &format!("[[neighbour]]\nname = '{}'\nat = '{}:7770'\n", NAMES[other], at(other, node));
@@ -232,7 +231,7 @@ fn programs_of_three_sites_reach_each_other_and_every_flow_is_told() {
     assert_eq!(flow("-10.3.0.1:6000/ip")["service"], Value::Null);
     // The fragments are not video: they have no ports.
     assert!(flow("10.1.0.1-10.2.0.1/ip")["sent_bytes"].as_u64().unwrap() > 4000);
-    for none in ["foreign_source", "not_opened", "malformed", "unknown_destination"] {
+    for none in ["foreign_source", "not_opened", "forged_announcements", "malformed", "unknown_destination"] {
         assert_eq!(status["packets"][none], 0, "{none}");
     }
 

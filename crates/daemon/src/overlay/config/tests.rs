@@ -13,9 +13,10 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
-        let own = Keys::generate(&folder.path().join("b.key")).unwrap().public.to_string();
-        let [a, c] =
-            ["a", "c"].map(|name| Keys::generate(&folder.path().join(name)).unwrap().public.to_string());
+        let [a, own, c] = ["a", "b.key", "c"].map(|name| {
+            let keys = Keys::generate(&folder.path().join(name)).unwrap();
+            format!("key = \"{}\"\nsign = \"{}\"", keys.public, super::signing_key(&keys).unwrap().public())
+        });
         let file = format!(
             r#"format = 1
 name = "b"
@@ -28,19 +29,19 @@ mtu = "1500 B"
 [[node]]
 name = "a"
 number = 0
-key = "{a}"
+{a}
 prefixes = ["10.1.0.0/16"]
 
 [[node]]
 name = "b"
 number = 1
-key = "{own}"
+{own}
 prefixes = ["10.2.0.0/16"]
 
 [[node]]
 name = "c"
 number = 2
-key = "{c}"
+{c}
 prefixes = ["10.3.0.0/16"]
 
 [[neighbour]]
@@ -130,7 +131,7 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("name = \"b\"\nkey", "name = \"d\"\nkey", 2, "write one of \"a\", \"b\", \"c\""),
         ("name = \"b\"\nkey", "nane = \"b\"\nkey", 2, "unknown field `nane`"),
         ("key = \"b.key\"", "key = \"none.key\"", 0, "none.key"),
-        ("key = \"b.key\"", "key = \"a\"", 3, "has another key than"),
+        ("key = \"b.key\"", "key = \"a\"", 3, "has other keys than"),
         ("key = \"b.key\"", "key = \"b.toml\"", 0, "chmod 600"),
         ("listen = \"192.0.2.2:7770\"", "listen = \"192.0.2.2\"", 4, "TOML parse error at line 4"),
         ("listen = \"192.0.2.2:7770\"", "listen = \"192.0.2.2:0\"", 4, "write listen = \"192.0.2.2:7770\""),
@@ -157,47 +158,48 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("name = \"a\"\nnumber", "name = \"b\"\nnumber", 0, "two nodes have the name"),
         (&same, &other, 0, "has the key of another node"),
         (&other, "key = \"ab\"", 12, "a public key has 64 hexadecimal digits"),
+        ("\nsign = ", "\nsing = ", 13, "unknown field `sing`"),
         ("prefixes = [\"10.1.0.0/16\"]", "prefixes = [\"10.2.0.0/16\"]", 0, "is a prefix of node"),
-        ("prefixes = [\"10.1.0.0/16\"]", "prefixes = [\"10.1.0.1/16\"]", 13, "TOML parse error at line 13"),
+        ("prefixes = [\"10.1.0.0/16\"]", "prefixes = [\"10.1.0.1/16\"]", 14, "TOML parse error at line 14"),
         ("prefixes = [\"10.1.0.0/16\"]", "prefixes = [\"2001:db8::/32\"]", 9, "the overlay carries IPv4"),
-        ("prefixes = [\"10.1.0.0/16\"]", "prefixes = \"10.1.0.0/16\"", 13, "TOML parse error at line 13"),
-        ("prefixes = [\"10.1.0.0/16\"]", "prefix = [\"10.1.0.0/16\"]", 13, "unknown field `prefix`"),
+        ("prefixes = [\"10.1.0.0/16\"]", "prefixes = \"10.1.0.0/16\"", 14, "TOML parse error at line 14"),
+        ("prefixes = [\"10.1.0.0/16\"]", "prefix = [\"10.1.0.0/16\"]", 14, "unknown field `prefix`"),
         (
             "[[neighbour]]\nname = \"a\"",
             "[[neighbour]]\nname = \"d\"",
-            27,
+            30,
             "write one of \"a\", \"b\", \"c\"",
         ),
-        ("[[neighbour]]\nname = \"a\"", "[[neighbour]]\nname = \"b\"", 27, "is this node itself"),
+        ("[[neighbour]]\nname = \"a\"", "[[neighbour]]\nname = \"b\"", 30, "is this node itself"),
         (
             "[[neighbour]]\nname = \"a\"",
             "[[neighbour]]\nname = \"c\"\nat = \"192.0.2.3:7770\"",
-            31,
+            34,
             "is a neighbour already",
         ),
-        ("at = \"192.0.2.3:7770\"\n", "", 30, "write at = \"ADDRESS:PORT\""),
-        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3\"", 32, "TOML parse error at line 32"),
-        ("at = \"192.0.2.3:7770\"", "at = \"[2001:db8::3]:7770\"", 30, "write both as IPv4, or both as IPv6"),
-        ("at = \"192.0.2.3:7770\"", "key = \"x\"", 32, "unknown field `key`"),
+        ("at = \"192.0.2.3:7770\"\n", "", 33, "write at = \"ADDRESS:PORT\""),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3\"", 35, "TOML parse error at line 35"),
+        ("at = \"192.0.2.3:7770\"", "at = \"[2001:db8::3]:7770\"", 33, "write both as IPv4, or both as IPv6"),
+        ("at = \"192.0.2.3:7770\"", "key = \"x\"", 35, "unknown field `key`"),
         (
             "[[neighbour]]\nname = \"a\"\n\n[[neighbour]]\nname = \"c\"\nat = \"192.0.2.3:7770\"\n",
             "",
             2,
             "add [[neighbour]]",
         ),
-        ("rate = \"4 Mbit/s\"\n", "", 34, "write rate = \"4 Mbit/s\""),
-        ("priority = 2.0", "priority = 0.0", 34, "must be above 0"),
-        ("kind = \"strap\"", "kind = \"strip\"", 38, "strap"),
-        ("ports = \"5000-5010\"", "ports = \"5010-5000\"", 37, "is not a range of ports"),
-        ("to = \"10.3.0.0/16\"", "to = \"10.3.0.0/33\"", 36, "TOML parse error at line 36"),
-        ("deadline = \"80 ms\"", "deadline = \"80\"", 40, "TOML parse error at line 40"),
-        ("deadline = \"80 ms\"", "dead = \"80 ms\"", 40, "unknown field `dead`"),
-        ("k = 1e12", "k = 0.0", 42, "K must be positive"),
-        ("k = 1e12", "kk = 1e12", 43, "unknown field `kk`"),
-        ("k = 1e12", "depth = \"nplb\"", 42, "exclude each other"),
-        ("k = 1e12", "depth_share = 2.0", 42, "at most 1"),
-        ("cc = [\"copa\"]", "cc = []", 42, "write cc"),
-        ("cc = [\"copa\"]", "cc = [\"cupa\"]", 44, "TOML parse error at line 44"),
+        ("rate = \"4 Mbit/s\"\n", "", 37, "write rate = \"4 Mbit/s\""),
+        ("priority = 2.0", "priority = 0.0", 37, "must be above 0"),
+        ("kind = \"strap\"", "kind = \"strip\"", 41, "strap"),
+        ("ports = \"5000-5010\"", "ports = \"5010-5000\"", 40, "is not a range of ports"),
+        ("to = \"10.3.0.0/16\"", "to = \"10.3.0.0/33\"", 39, "TOML parse error at line 39"),
+        ("deadline = \"80 ms\"", "deadline = \"80\"", 43, "TOML parse error at line 43"),
+        ("deadline = \"80 ms\"", "dead = \"80 ms\"", 43, "unknown field `dead`"),
+        ("k = 1e12", "k = 0.0", 45, "K must be positive"),
+        ("k = 1e12", "kk = 1e12", 46, "unknown field `kk`"),
+        ("k = 1e12", "depth = \"nplb\"", 45, "exclude each other"),
+        ("k = 1e12", "depth_share = 2.0", 45, "at most 1"),
+        ("cc = [\"copa\"]", "cc = []", 45, "write cc"),
+        ("cc = [\"copa\"]", "cc = [\"cupa\"]", 47, "TOML parse error at line 47"),
     ];
     assert!(cases.len() >= 50);
     for (text, by, line, told) in cases {
