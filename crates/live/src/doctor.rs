@@ -13,6 +13,7 @@ use weir_linux::clock::{Clock, Scheduling, claim_processor, timespec_of};
 use weir_linux::namespace::{Namespace, Privilege, sysctl};
 use weir_linux::order::keep_order;
 use weir_linux::ring::ReceiveRing;
+use weir_linux::tun::Tun;
 
 /// How long the clock is measured for.
 const MEASURE: Span = Span::from_secs(2);
@@ -63,7 +64,7 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
     if let Some(usage) = load {
         checks.extend([foreign_load(usage.foreign), steal(usage.steal)]);
     }
-    checks.extend([real_time_limit(), socket_buffers(), tcp_memory()]);
+    checks.extend([real_time_limit(), socket_buffers(), tcp_memory(), devices()]);
     checks.extend(transfers::checks());
     checks.extend(measured::checks());
     checks
@@ -123,6 +124,20 @@ fn packet_sockets() -> Check {
             Status::Bad,
             format!("cannot be opened: {error}"),
             "the kernel needs CONFIG_PACKET and veth",
+        ),
+    }
+}
+
+/// Whether a node of the overlay can make its device.
+fn devices() -> Check {
+    let name = "TUN devices";
+    match Namespace::new().and_then(|namespace| namespace.inside(|| Tun::open("weir-try").map(drop))) {
+        Ok(()) => check(name, Status::Ok, "can be made: `weir overlay node` works here", ""),
+        Err(error) => check(
+            name,
+            Status::Warn,
+            format!("cannot be made, so that `weir overlay node` does not work here: {error}"),
+            "run as root; `modprobe tun` loads what the kernel needs, and a container needs the device /dev/net/tun",
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! Which node each address is behind.
 
 use crate::nodes::NodeId;
-use std::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr};
 use weir_base::Prefix;
 
 /// The prefixes of all nodes.

@@ -6,7 +6,7 @@ use crate::utility;
 use crate::utility::log;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr};
 use weir_base::{Bytes, Dscp, ParameterError, Ports, Prefix, Rate, Span, Time};
 
 /// Stands for a program without a rate of its own, and for a flow without a cap: more than any link carries.
