@@ -8,6 +8,7 @@ use crate::gathered::Gathered;
 use crate::reader::RunReader;
 use crate::shard::runs_of;
 use crate::sum::{Sealed, Sum};
+use crate::tables::Table;
 use crate::writer::Manifest;
 use std::path::Path;
 
@@ -41,6 +42,29 @@ pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathe
     Ok((reader.sealed(name)?, runs_of(&reader, folder)?))
 }
 
+/// Checks that the tables of a finished run or shard, and the files beside them that have a checksum, are there in their full length.
+/// They are not read: [`Records::read`](crate::Records::read) compares checksums. Returns the number of runs.
+///
+/// # Errors
+/// There are no finished records; a file is missing, is not a file or has another length.
+pub fn check_lengths(folder: &Path) -> Result<usize, RecordError> {
+    let manifest = Manifest::read(folder)?;
+    let tables = Table::ALL
+        .iter()
+        .filter_map(|table| Some((table.file(), &manifest.tables.get(table.name())?.sum)));
+    // Names are those that weir writes: no file outside the folder is looked at, whoever wrote the list.
+    let files = manifest.files.iter().filter(|(name, _)| !name.contains('/'));
+    for (name, sum) in tables.chain(files.map(|(name, sum)| (name.clone(), sum))) {
+        let path = folder.join(name);
+        let about = path.symlink_metadata().map_err(RecordError::io(&path))?;
+        if !about.is_file() {
+            return Err(RecordError::corrupt(&path, "not a file"));
+        }
+        sum.check_length(about.len()).map_err(|what| RecordError::corrupt(&path, what))?;
+    }
+    Ok(manifest.runs.unwrap_or(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +92,20 @@ mod tests {
         // A folder of this name is refused.
         std::fs::create_dir(folder.path().join("run.json")).unwrap();
         assert!(matches!(read(), Err(RecordError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_has_another_length_is_noticed_without_being_read() {
+        let folder = finished();
+        seal(folder.path(), "run.json", b"{\"seed\": 1}").unwrap();
+        assert_eq!(check_lengths(folder.path()).unwrap(), 1);
+        std::fs::write(folder.path().join("run.json"), "{").unwrap();
+        let told = check_lengths(folder.path()).unwrap_err().to_string();
+        assert!(told.contains("run.json: 1 bytes long, but 11 were written"), "{told}");
+        std::fs::remove_file(folder.path().join("run.json")).unwrap();
+        assert!(matches!(check_lengths(folder.path()), Err(RecordError::Io { .. })));
+        std::fs::create_dir(folder.path().join("run.json")).unwrap();
+        assert!(check_lengths(folder.path()).unwrap_err().to_string().ends_with("run.json: not a file"));
     }
 
     #[test]
