@@ -6,6 +6,7 @@ use crate::ENGINES;
 use crate::atomic_write::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
 use crate::error::{FolderError, at};
+use crate::extent::Extent;
 use crate::run_file::RunFile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_record::{
-    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, seal, write_shard,
+    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, run_count, seal, write_shard,
 };
 
 /// The description of the run in a folder.
@@ -123,23 +124,35 @@ pub(crate) fn ids(runs: &Path) -> Option<Vec<String>> {
     Some(all.into_iter().map(|one| one.id).collect())
 }
 
-/// Number of finished runs of each engine in a folder of runs, whose files are all there in their full length.
+/// Number of finished runs of each engine in a folder of runs, by the names of their folders; `sharded` if several may share one.
+///
+/// # Errors
+/// The folder cannot be read, or holds a shard without records.
+pub(crate) fn counts(runs: &Path, sharded: bool) -> Result<BTreeMap<&'static str, usize>, FolderError> {
+    let mut counts = BTreeMap::new();
+    for (name, folder) in folders(runs).map_err(at(runs))? {
+        let Some(engine) = engine_of(&name) else { continue };
+        *counts.entry(engine).or_default() += if sharded { run_count(&folder)? } else { 1 };
+    }
+    Ok(counts)
+}
+
+/// Checks that the files of all runs in a folder of runs are there in their full length, as the extent of the result folder tells.
 ///
 /// # Errors
 /// A file of a run is missing or has another length, or the folder cannot be read.
-pub(crate) fn counts(runs: &Path) -> Result<BTreeMap<&'static str, usize>, FolderError> {
-    let mut counts = BTreeMap::new();
+pub(crate) fn check_files(runs: &Path, extent: &Extent) -> Result<(), FolderError> {
     for (name, folder) in folders(runs).map_err(at(runs))? {
-        // The engine begins the name of a run's folder and of a shard's.
-        let engine = ENGINES.into_iter().find(|engine| name.strip_prefix(engine).is_some_and(|rest| rest.starts_with('-')));
-        let Some(engine) = engine else { continue };
-        if Records::are_in(&folder) {
-            *counts.entry(engine).or_default() += check_lengths(&folder)?;
-        } else if [LIST, DESCRIPTION].iter().any(|file| folder.join(file).symlink_metadata().is_ok()) {
-            return Err(RecordError::Missing { path: folder }.into());
+        if engine_of(&name).is_some() {
+            check_lengths(&folder, |file| extent.length(&folder, file))?;
         }
     }
-    Ok(counts)
+    Ok(())
+}
+
+/// The engine that begins the name of a run's or shard's folder; `None` for a folder that is not weir's.
+fn engine_of(name: &str) -> Option<&'static str> {
+    ENGINES.into_iter().find(|engine| name.strip_prefix(engine).is_some_and(|rest| rest.starts_with('-')))
 }
 
 /// The folders that may hold runs, sorted by name. Drafts are left out. A folder that was being replaced when its session

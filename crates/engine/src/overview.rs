@@ -1,11 +1,13 @@
-//! What a result folder says of itself, without its records: for lists of many results. The files of every run must be there in their full
-//! length, so that a damaged result shows; their checksums are compared only when records are read.
+//! What a result folder says of itself, without its records: for lists of many results. That the files of every run are there in their full
+//! length is another step, since it costs more; checksums are compared only when records are read.
 
 use crate::ENGINES;
 use crate::error::{FolderError, at};
-use crate::location::{counts, descriptions};
+use crate::extent::Extent;
+use crate::location::{check_files, counts, descriptions};
 use crate::rerun::{current, unfinished};
 use crate::results::{Count, ResultsError, require_results};
+use crate::shards::MOST_FOLDERS;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,21 +55,30 @@ struct DescribedOutcome {
     invalid: Vec<String>,
 }
 
+/// Checks that all files of the runs in a result folder of this extent are there in their full length.
+///
+/// # Errors
+/// A file is missing or has another length, or the folder cannot be read.
+pub fn check_lengths(folder: &Path, extent: &Extent) -> Result<(), ResultsError> {
+    Ok(check_files(&current(folder, "runs"), extent)?)
+}
+
 /// Reads what a result folder says of itself.
 ///
 /// # Errors
-/// It is not a result folder, its lab cannot be read, or files of its runs are missing or have another length.
+/// It is not a result folder, its lab cannot be read, or a shard of its runs cannot.
 pub fn overview(folder: &Path) -> Result<Overview, ResultsError> {
     require_results(folder)?;
     let lab = Lab::load(&current(folder, "lab.toml"), &[]).map_err(ResultsError::Lab)?;
     let runs = current(folder, "runs");
-    let counts_here = counts(&runs)?;
+    let sharded = lab.run_count() > MOST_FOLDERS;
+    let counts_here = counts(&runs, sharded)?;
     let there = counts_here.values().sum();
     let planned = |engines: usize| lab.run_count() * engines.max(1);
     let rerun = match unfinished(folder) {
         Some(staging) => {
             // Runs of a set that is not complete come and go.
-            let counts = counts(&staging.join("runs")).unwrap_or_default();
+            let counts = counts(&staging.join("runs"), sharded).unwrap_or_default();
             Some(Count { there: counts.values().sum(), planned: planned(counts.len()) })
         }
         None => None,

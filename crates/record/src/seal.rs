@@ -43,26 +43,29 @@ pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathe
 }
 
 /// Checks that the tables of a finished run or shard, and the files beside them that have a checksum, are there in their full length.
-/// They are not read: [`Records::read`](crate::Records::read) compares checksums. Returns the number of runs.
+/// `length` is that of a file of the folder, `None` if it is not there. Only the list of the files is read: [`Records::read`](crate::Records::read)
+/// compares checksums.
 ///
 /// # Errors
-/// There are no finished records; a file is missing, is not a file or has another length.
-pub fn check_lengths(folder: &Path) -> Result<usize, RecordError> {
+/// There are no finished records; a file is missing or has another length.
+pub fn check_lengths(folder: &Path, length: impl Fn(&str) -> Option<u64>) -> Result<(), RecordError> {
     let manifest = Manifest::read(folder)?;
     let tables = Table::ALL
         .iter()
         .filter_map(|table| Some((table.file(), &manifest.tables.get(table.name())?.sum)));
-    // Names are those that weir writes: no file outside the folder is looked at, whoever wrote the list.
-    let files = manifest.files.iter().filter(|(name, _)| !name.contains('/'));
-    for (name, sum) in tables.chain(files.map(|(name, sum)| (name.clone(), sum))) {
-        let path = folder.join(name);
-        let about = path.symlink_metadata().map_err(RecordError::io(&path))?;
-        if !about.is_file() {
-            return Err(RecordError::corrupt(&path, "not a file"));
-        }
-        sum.check_length(about.len()).map_err(|what| RecordError::corrupt(&path, what))?;
+    for (name, sum) in tables.chain(manifest.files.iter().map(|(name, sum)| (name.clone(), sum))) {
+        let checked = length(&name).ok_or_else(|| "missing".into()).and_then(|length| sum.check_length(length));
+        checked.map_err(|what| RecordError::corrupt(&folder.join(&name), what))?;
     }
-    Ok(manifest.runs.unwrap_or(1))
+    Ok(())
+}
+
+/// Number of runs whose records are in a folder: one, or those of a shard.
+///
+/// # Errors
+/// There are no finished records.
+pub fn run_count(folder: &Path) -> Result<usize, RecordError> {
+    Ok(Manifest::read(folder)?.runs.unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -98,14 +101,14 @@ mod tests {
     fn a_file_that_is_missing_or_has_another_length_is_noticed_without_being_read() {
         let folder = finished();
         seal(folder.path(), "run.json", b"{\"seed\": 1}").unwrap();
-        assert_eq!(check_lengths(folder.path()).unwrap(), 1);
-        std::fs::write(folder.path().join("run.json"), "{").unwrap();
-        let told = check_lengths(folder.path()).unwrap_err().to_string();
-        assert!(told.contains("run.json: 1 bytes long, but 11 were written"), "{told}");
-        std::fs::remove_file(folder.path().join("run.json")).unwrap();
-        assert!(matches!(check_lengths(folder.path()), Err(RecordError::Io { .. })));
-        std::fs::create_dir(folder.path().join("run.json")).unwrap();
-        assert!(check_lengths(folder.path()).unwrap_err().to_string().ends_with("run.json: not a file"));
+        let check = |length| check_lengths(folder.path(), |_| length).map_err(|error| error.to_string());
+        assert_eq!(check(Some(11)), Ok(()));
+        assert_eq!(run_count(folder.path()).unwrap(), 1);
+        let told = [Some(1), None].map(|length| check(length).unwrap_err());
+        assert!(told[0].ends_with("run.json: 1 bytes long, but 11 were written"), "{told:?}");
+        assert!(told[1].ends_with("run.json: missing"), "{told:?}");
+        let nothing = tempfile::tempdir().unwrap();
+        assert!(matches!(check_lengths(nothing.path(), |_| None), Err(RecordError::Missing { .. })));
     }
 
     #[test]

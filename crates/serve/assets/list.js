@@ -8,8 +8,9 @@
   const wanted = document.getElementById("wanted");
   const reports = list.dataset.reports;
   const writes = list.dataset.writes === "true";
-  // How long a pause in typing begins a search, and how often the list is read again: while something runs, and otherwise.
-  const [TYPED, RUNNING, RESTING] = [60, 2000, 10000];
+  // How long a pause in typing begins a search, and how often the list is read again: while files are looked at, while something runs, and
+  // otherwise.
+  const [TYPED, CHECKING, RUNNING, RESTING] = [60, 300, 2000, 10000];
   const LABELS = 6;
   const chosen = new Set();
   const open = new Set();
@@ -44,7 +45,7 @@
       // A later question may be answered already.
       if (mine !== asked) return;
       const answer = JSON.parse(text);
-      if (answer.running) pause = RUNNING;
+      pause = answer.unchecked ? CHECKING : answer.running ? RUNNING : RESTING;
       if (text !== shown && !writing()) {
         shown = text;
         show(answer);
@@ -71,6 +72,7 @@
     const parts = [answer.found === answer.all ? plural(answer.all, "result") : `${count(answer.found)} of ${plural(answer.all, "result")}`];
     if (answer.rows.length < answer.found) parts.push(`the first ${answer.rows.length} are shown`);
     if (answer.running) parts.push(`${answer.running} ${answer.running === 1 ? "is" : "are"} being written`);
+    if (answer.unchecked) parts.push(`the files of ${count(answer.unchecked)} are still being looked at`);
     told.textContent = answer.all ? parts.join("; ") + "." : "There are no results here yet. `weir run LAB` writes them.";
     more.hidden = answer.rows.length === answer.found;
     const within = document.activeElement && rows.contains(document.activeElement) ? document.activeElement.dataset.key : null;
@@ -97,7 +99,7 @@
       notes(one),
     ];
     const runs = one.runs === one.planned ? plural(one.runs, "run") : `${count(one.runs)} of ${plural(one.planned, "run")}`;
-    const facts = [one.planned ? runs : null, one.invalid ? el("b", { class: "bad" }, `${count(one.invalid)} invalid`) : null, size(one.bytes), el("time", { datetime: new Date(one.ended * 1000).toISOString() }, date(one.ended))];
+    const facts = [one.planned ? runs : null, one.invalid ? el("b", { class: "bad" }, `${count(one.invalid)} invalid`) : null, one.bytes === null ? null : size(one.bytes), el("time", { datetime: new Date(one.ended * 1000).toISOString() }, date(one.ended))];
     return el("article", { class: "result" + (one.pinned ? " pinned" : ""), "data-path": one.path }, choice, el("div", { class: "what" }, ...pieces.filter(Boolean)), el("div", { class: "facts-of" }, ...facts.filter(Boolean).map((fact) => el("span", null, fact)), el("span", { class: "path" }, one.path)));
   }
 

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod compared;
-mod extent;
 mod files;
 mod find;
 mod guard;

@@ -65,6 +65,8 @@ struct Rows<'a> {
     all: usize,
     /// How many of these are being written.
     running: usize,
+    /// How many of these were not looked at yet, so that their size and damage are not known.
+    unchecked: usize,
 }
 
 async fn results(State(site): Shared, Query(wanted): Query<Wanted>) -> Answer<Response<Body>> {
@@ -72,7 +74,8 @@ async fn results(State(site): Shared, Query(wanted): Query<Wanted>) -> Answer<Re
         let list = site.list.rows(wanted.fresh);
         let (rows, found) = wanted.rows(&list);
         let running = list.iter().filter(|row| row.state == Standing::Running).count();
-        serde_json::to_vec(&Rows { rows, found, all: list.len(), running }).map_err(Refusal::failed)
+        let unchecked = list.iter().filter(|row| row.bytes.is_none()).count();
+        serde_json::to_vec(&Rows { rows, found, all: list.len(), running, unchecked }).map_err(Refusal::failed)
     });
     Ok(([(CONTENT_TYPE, "application/json")], text.await?).into_response())
 }

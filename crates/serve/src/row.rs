@@ -1,12 +1,11 @@
 //! A row of the list: what is known of a result, and the text that a search looks through.
 
-use crate::extent::Extent;
 use crate::verdict::Verdict;
 use serde::Serialize;
 use std::path::Path;
 use weir_engine::notes::{Note, notes};
 use weir_engine::pins::is_pinned;
-use weir_engine::{Count, Holder, Overview, overview, writer};
+use weir_engine::{Count, Extent, Glance, Holder, Overview, check_lengths, overview, writer};
 
 /// Most characters of a reason that are shown.
 const MOST_SHOWN: usize = 300;
@@ -42,8 +41,8 @@ pub(crate) struct Row {
     notes: Vec<Note>,
     /// Whether somebody has pinned it.
     pub(crate) pinned: bool,
-    /// Size of its files, in bytes.
-    pub(crate) bytes: u64,
+    /// Size of its files, in bytes; `None` until they have been looked at.
+    pub(crate) bytes: Option<u64>,
     /// Whether it has a report.
     report: bool,
     /// The text that a search looks through, in small letters.
@@ -74,20 +73,20 @@ pub(crate) enum State {
 }
 
 impl Row {
-    /// Reads what is known of a result folder, which is `root` or below it.
-    pub(crate) fn read(root: &Path, folder: &Path, extent: &Extent) -> Row {
+    /// Reads what a result folder, which is `root` or below it, says of itself.
+    pub(crate) fn read(root: &Path, folder: &Path, glance: &Glance) -> Row {
         let below = folder.strip_prefix(root).unwrap_or(folder).to_string_lossy();
         let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
         let mut row = Row {
             path: if below.is_empty() { ".".into() } else { below.into_owned() },
             lab: name.into_owned(),
-            ended: extent.ended,
-            bytes: extent.bytes,
+            ended: glance.ended,
             ..Row::default()
         };
         // A pipe would make its reader wait, and a link may lead to a file that is not the result's.
-        if let Some(odd) = &extent.odd {
-            row.fail(folder, &format!("{} is neither a file nor a folder, so nothing is read here", odd.display()));
+        if let Some(odd) = &glance.odd {
+            row.fail(folder, &strange(odd));
+            row.text = row.searched();
             return row;
         }
         row.pinned = is_pinned(folder);
@@ -109,6 +108,29 @@ impl Row {
             row.write_by(about.ok().as_ref(), &writer);
         }
         row.text = row.searched() + &source;
+        row
+    }
+
+    /// The row after a look at all files: with their size, and with what is wrong with them.
+    pub(crate) fn checked(&self, folder: &Path) -> Row {
+        let mut row = self.clone();
+        let extent = match Extent::of(folder) {
+            Ok(extent) => extent,
+            Err(error) => {
+                row.fail(folder, &error.to_string());
+                return row;
+            }
+        };
+        row.bytes = Some(extent.bytes);
+        // Files come and go while a process writes.
+        if matches!(row.state, State::Running | State::Damaged) {
+            return row;
+        }
+        if let Some(odd) = &extent.odd {
+            row.fail(folder, &strange(odd));
+        } else if let Err(error) = check_lengths(folder, &extent) {
+            row.fail(folder, &error.to_string());
+        }
         row
     }
 
@@ -164,4 +186,9 @@ impl Row {
     pub(crate) fn has(&self, word: &str) -> bool {
         self.text.contains(word)
     }
+}
+
+/// Why a result with this in its folder is not read.
+fn strange(odd: &Path) -> String {
+    format!("{} is neither a file nor a folder; nothing is read where one is", odd.display())
 }
