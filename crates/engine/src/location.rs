@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_record::{
-    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, run_count, seal, write_shard,
+    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, run_count, seal,
+    write_shard,
 };
 
 /// The description of the run in a folder.

@@ -86,9 +86,7 @@ pub fn overview(folder: &Path) -> Result<Overview, ResultsError> {
     let told = summary(&current(folder, "summary.json"))?.filter(|told| told.runs.len() == there);
     let is_summarised = told.is_some();
     let invalid = match told {
-        Some(told) => {
-            told.runs.into_iter().filter(|run| !run.invalid.is_empty()).map(|run| run.id).collect()
-        }
+        Some(told) => told.runs.into_iter().filter(|run| !run.invalid.is_empty()).map(|run| run.id).collect(),
         None => {
             let all: Vec<Described> = descriptions(&runs)?;
             all.into_iter().filter(|run| !run.outcome.invalid.is_empty()).map(|run| run.id).collect()

@@ -50,11 +50,11 @@ pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathe
 /// There are no finished records; a file is missing or has another length.
 pub fn check_lengths(folder: &Path, length: impl Fn(&str) -> Option<u64>) -> Result<(), RecordError> {
     let manifest = Manifest::read(folder)?;
-    let tables = Table::ALL
-        .iter()
-        .filter_map(|table| Some((table.file(), &manifest.tables.get(table.name())?.sum)));
+    let tables =
+        Table::ALL.iter().filter_map(|table| Some((table.file(), &manifest.tables.get(table.name())?.sum)));
     for (name, sum) in tables.chain(manifest.files.iter().map(|(name, sum)| (name.clone(), sum))) {
-        let checked = length(&name).ok_or_else(|| "missing".into()).and_then(|length| sum.check_length(length));
+        let checked =
+            length(&name).ok_or_else(|| "missing".into()).and_then(|length| sum.check_length(length));
         checked.map_err(|what| RecordError::corrupt(&folder.join(&name), what))?;
     }
     Ok(())

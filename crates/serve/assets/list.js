@@ -91,7 +91,7 @@
     const state = one.state === "complete" ? [] : [el("p", { class: "state " + one.state }, el("b", null, { running: "Running", unfinished: "Not complete", damaged: "Cannot be read" }[one.state]), " " + one.why)];
     if (one.state === "running" && one.planned) state.push(el("progress", { max: one.planned, value: one.runs, "aria-label": "Runs that are complete" }));
     const pieces = [
-      el("div", { class: "name" }, name, ...engines, ...pin(one)),
+      el("div", { class: "name" }, name, el("span", { class: "path" }, one.path), ...engines, ...pin(one)),
       one.title ? el("p", { class: "title" }, one.title) : null,
       ...state,
       one.levels.length ? el("p", { class: "levels" }, ...one.levels.map(level)) : null,
@@ -100,13 +100,13 @@
     ];
     const runs = one.runs === one.planned ? plural(one.runs, "run") : `${count(one.runs)} of ${plural(one.planned, "run")}`;
     const facts = [one.planned ? runs : null, one.invalid ? el("b", { class: "bad" }, `${count(one.invalid)} invalid`) : null, one.bytes === null ? null : size(one.bytes), el("time", { datetime: new Date(one.ended * 1000).toISOString() }, date(one.ended))];
-    return el("article", { class: "result" + (one.pinned ? " pinned" : ""), "data-path": one.path }, choice, el("div", { class: "what" }, ...pieces.filter(Boolean)), el("div", { class: "facts-of" }, ...facts.filter(Boolean).map((fact) => el("span", null, fact)), el("span", { class: "path" }, one.path)));
+    return el("article", { class: "result" + (one.pinned ? " pinned" : ""), "data-path": one.path }, choice, el("div", { class: "what" }, ...pieces.filter(Boolean)), el("div", { class: "facts-of" }, ...facts.filter(Boolean).map((fact) => el("span", null, fact))));
   }
 
   // A level that varied: its name and its first labels.
   function level({ level, labels }) {
     const rest = labels.length - LABELS;
-    return el("span", { class: "chip", title: labels.join(", ") }, el("span", { class: "quiet" }, levelName(level) + " "), labels.slice(0, LABELS).join(", ") + (rest > 0 ? ` and ${rest} more` : ""));
+    return el("span", { class: "chip", title: labels.join(", ") }, el("span", { class: "quiet" }, levelName(level) + " "), labels.slice(0, LABELS).join(" · ") + (rest > 0 ? ` and ${rest} more` : ""));
   }
 
   function pin(one) {

@@ -47,7 +47,8 @@ impl Files {
         if path.split('/').any(|part| part == "..") {
             return Err(Refusal::forbidden("a path with `..`"));
         }
-        let name = if path.is_empty() || path.ends_with('/') { format!("{path}index.html") } else { path.into() };
+        let name =
+            if path.is_empty() || path.ends_with('/') { format!("{path}index.html") } else { path.into() };
         let file = self.open(&name)?;
         let about = file.metadata().map_err(|_| Refusal::missing())?;
         match about.is_file() {
@@ -63,7 +64,9 @@ impl Files {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.folder, name, flags, Mode::empty(), resolve) {
             Ok(file) => Ok(file.into()),
-            Err(Errno::XDEV | Errno::LOOP) => Err(Refusal::forbidden("a symbolic link that leads out of the folder")),
+            Err(Errno::XDEV | Errno::LOOP) => {
+                Err(Refusal::forbidden("a symbolic link that leads out of the folder"))
+            }
             Err(Errno::ACCESS | Errno::PERM) => Err(Refusal::forbidden("a file that cannot be read")),
             Err(_) => Err(Refusal::missing()),
         }

@@ -54,7 +54,9 @@ fn check(site: &Site, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result
         return Err(Refusal::forbidden("a wrong token; `weir serve` printed the address with the right one"));
     }
     // A browser says from which page a request comes that may change something.
-    let origin = headers.get(ORIGIN).map(|origin| origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")));
+    let origin = headers
+        .get(ORIGIN)
+        .map(|origin| origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")));
     if method == Method::POST && origin.is_some_and(|origin| origin != Some(host)) {
         return Err(Refusal::forbidden("a request from another page"));
     }

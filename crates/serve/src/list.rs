@@ -134,7 +134,8 @@ fn look(results: &mut [Known], began: Instant, time: Duration) {
 
 /// Does this for each piece, on all cores; the results are in the order of the pieces.
 fn each<T: Send, U: Send>(pieces: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
-    let pieces: Vec<Mutex<(Option<T>, Option<U>)>> = pieces.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
+    let pieces: Vec<Mutex<(Option<T>, Option<U>)>> =
+        pieces.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
     let next = AtomicUsize::new(0);
     on_all_cores(pieces.len(), &|| {
         while let Some(place) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -142,7 +143,10 @@ fn each<T: Send, U: Send>(pieces: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U
             place.1 = place.0.take().map(&work);
         }
     });
-    pieces.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner).1).collect()
+    pieces
+        .into_iter()
+        .filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner).1)
+        .collect()
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -46,7 +46,11 @@ impl Query {
     pub(crate) fn rows<'a>(&self, rows: &'a [Arc<Row>]) -> (Vec<&'a Row>, usize) {
         let small = self.find.to_lowercase();
         let words: Vec<&str> = small.split_whitespace().collect();
-        let mut found: Vec<&Row> = rows.iter().map(|row| &**row).filter(|row| self.takes(row) && words.iter().all(|word| row.has(word))).collect();
+        let mut found: Vec<&Row> = rows
+            .iter()
+            .map(|row| &**row)
+            .filter(|row| self.takes(row) && words.iter().all(|word| row.has(word)))
+            .collect();
         let first = |row: &Row| (Reverse(row.pinned), Reverse(row.state == State::Running));
         match self.order {
             Order::Newest => found.sort_by_key(|row| (first(row), Reverse(row.ended))),

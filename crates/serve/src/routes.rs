@@ -48,7 +48,9 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
 
 /// Runs what waits for files on a thread of its own.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::failed("the server failed at this; it goes on"))?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Refusal::failed("the server failed at this; it goes on"))?
 }
 
 async fn page(State(site): Shared) -> Html<String> {
@@ -75,7 +77,8 @@ async fn results(State(site): Shared, Query(wanted): Query<Wanted>) -> Answer<Re
         let (rows, found) = wanted.rows(&list);
         let running = list.iter().filter(|row| row.state == Standing::Running).count();
         let unchecked = list.iter().filter(|row| row.bytes.is_none()).count();
-        serde_json::to_vec(&Rows { rows, found, all: list.len(), running, unchecked }).map_err(Refusal::failed)
+        serde_json::to_vec(&Rows { rows, found, all: list.len(), running, unchecked })
+            .map_err(Refusal::failed)
     });
     Ok(([(CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
@@ -89,8 +92,11 @@ struct Pair {
 
 async fn compare(State(site): Shared, Query(pair): Query<Pair>) -> Answer<Response<Body>> {
     let address = apart(move || {
-        let folders: Vec<PathBuf> =
-            [Some(pair.first), pair.second].into_iter().flatten().map(|path| readable(&site, &path)).collect::<Answer<_>>()?;
+        let folders: Vec<PathBuf> = [Some(pair.first), pair.second]
+            .into_iter()
+            .flatten()
+            .map(|path| readable(&site, &path))
+            .collect::<Answer<_>>()?;
         let number = site.comparisons.make(&folders)?;
         Ok(format!("../{}/compared/{number}/index.html", site.of_reports))
     });
@@ -101,7 +107,9 @@ async fn compare(State(site): Shared, Query(pair): Query<Pair>) -> Answer<Respon
 fn readable(site: &Site, path: &str) -> Answer<PathBuf> {
     match site.list.result(path) {
         None => Err(Refusal::bad_request(format!("there is no result {path} in the list"))),
-        Some((row, _)) if row.state == Standing::Damaged => Err(Refusal::bad_request(format!("{path} cannot be read; the list says why"))),
+        Some((row, _)) if row.state == Standing::Damaged => {
+            Err(Refusal::bad_request(format!("{path} cannot be read; the list says why")))
+        }
         Some((_, folder)) => Ok(folder),
     }
 }
@@ -115,7 +123,10 @@ struct NoteChange {
     remove: Option<u32>,
 }
 
-async fn change_notes(State(site): Shared, change: Result<Json<NoteChange>, JsonRejection>) -> Answer<Json<Vec<Note>>> {
+async fn change_notes(
+    State(site): Shared,
+    change: Result<Json<NoteChange>, JsonRejection>,
+) -> Answer<Json<Vec<Note>>> {
     let NoteChange { result, add, remove } = body(&site, change)?;
     let after = apart(move || {
         let folder = readable(&site, &result)?;
@@ -139,7 +150,10 @@ struct PinChange {
     pinned: bool,
 }
 
-async fn change_pin(State(site): Shared, change: Result<Json<PinChange>, JsonRejection>) -> Answer<StatusCode> {
+async fn change_pin(
+    State(site): Shared,
+    change: Result<Json<PinChange>, JsonRejection>,
+) -> Answer<StatusCode> {
     let PinChange { result, pinned } = body(&site, change)?;
     apart(move || {
         set_pinned(&readable(&site, &result)?, pinned).map_err(refused)?;
@@ -156,9 +170,9 @@ fn body<T>(site: &Site, body: Result<Json<T>, JsonRejection>) -> Answer<T> {
     }
     match body {
         Ok(Json(body)) => Ok(body),
-        Err(JsonRejection::BytesRejection(_)) => {
-            Err(Refusal::bad_request(format!("the request is too long; a note may have {LONGEST_NOTE} bytes")))
-        }
+        Err(JsonRejection::BytesRejection(_)) => Err(Refusal::bad_request(format!(
+            "the request is too long; a note may have {LONGEST_NOTE} bytes"
+        ))),
         Err(rejection) => Err(Refusal::bad_request(rejection.body_text())),
     }
 }
@@ -166,7 +180,9 @@ fn body<T>(site: &Site, body: Result<Json<T>, JsonRejection>) -> Answer<T> {
 /// A note or a pin that cannot be kept: the fault of the request, or of what is on the disk.
 fn refused(error: NoteError) -> Refusal {
     match error {
-        NoteError::Folder(_) | NoteError::Damaged { .. } => Refusal::failed(format!("{error}; nothing was changed")),
+        NoteError::Folder(_) | NoteError::Damaged { .. } => {
+            Refusal::failed(format!("{error}; nothing was changed"))
+        }
         _ => Refusal::bad_request(error),
     }
 }
@@ -181,11 +197,16 @@ async fn report_asset(Path((_, name)): Path<(String, String)>) -> Answer<Respons
 
 fn asset(name: &str, assets: &[(&str, &'static str)]) -> Answer<Response<Body>> {
     let (name, text) = assets.iter().find(|(one, _)| *one == name).ok_or_else(Refusal::missing)?;
-    let kind = if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
+    let kind =
+        if name.ends_with(".css") { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" };
     Ok(([(CONTENT_TYPE, kind)], *text).into_response())
 }
 
-async fn file(State(site): Shared, Path((_, path)): Path<(String, String)>, uri: Uri) -> Answer<Response<Body>> {
+async fn file(
+    State(site): Shared,
+    Path((_, path)): Path<(String, String)>,
+    uri: Uri,
+) -> Answer<Response<Body>> {
     let found = apart(move || site.files.find(&path)).await?;
     Ok(answer(found, &uri))
 }

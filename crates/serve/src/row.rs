@@ -146,8 +146,12 @@ impl Row {
         self.verdict = Verdict::of(folder, &about.lab);
         let missing = match about.rerun {
             Some(rerun) => format!("a --rerun was interrupted: it has {rerun}; the same command finishes it"),
-            None if !about.count.is_complete() => format!("{}; the same command runs the others", about.count),
-            None if !about.is_summarised => "summary.json is missing or older than the runs; `weir report` writes it".into(),
+            None if !about.count.is_complete() => {
+                format!("{}; the same command runs the others", about.count)
+            }
+            None if !about.is_summarised => {
+                "summary.json is missing or older than the runs; `weir report` writes it".into()
+            }
             None => return,
         };
         (self.state, self.why) = (State::Unfinished, missing);
@@ -176,7 +180,12 @@ impl Row {
         let mut words: Vec<&str> = vec![&self.path, &self.lab, &self.why];
         words.extend(self.title.as_deref());
         words.extend(&self.engines);
-        words.extend(self.levels.iter().flat_map(|level| std::iter::once(&level.level).chain(&level.labels)).map(String::as_str));
+        words.extend(
+            self.levels
+                .iter()
+                .flat_map(|level| std::iter::once(&level.level).chain(&level.labels))
+                .map(String::as_str),
+        );
         words.extend(self.verdict.as_ref().map(|verdict| verdict.text.as_str()));
         words.extend(self.notes.iter().map(|note| note.text.as_str()));
         words.join("\n").to_lowercase() + "\n"

@@ -32,7 +32,8 @@ impl Verdict {
             (Some(claims), _) => {
                 let (lab, study) = (lab.name().to_owned(), String::new());
                 let claims = judge(&claims, &summary);
-                let score = Score::of(&[Reproduced { study, lab, title: None, folder: String::new(), claims }]);
+                let score =
+                    Score::of(&[Reproduced { study, lab, title: None, folder: String::new(), claims }]);
                 let open = score.not_measured + score.differs > 0;
                 let holds = if score.fails > 0 { Some(false) } else { (!open).then_some(true) };
                 Some(Verdict { text: score.sentence(), holds })

@@ -39,8 +39,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
             "name a folder with results; `weir run` writes them below results/",
         ));
     }
-    let compare =
-        |results: &[PathBuf], out: &std::path::Path| write_page(results, out).map_err(|failure| failure.to_string());
+    let compare = |results: &[PathBuf], out: &std::path::Path| {
+        write_page(results, out).map_err(|failure| failure.to_string())
+    };
     let server = Server::new(&args.folder, args.port, args.notes, Box::new(compare)).map_err(|error| {
         Failure::bad_input(
             format!("cannot serve {folder} at port {}: {error}", args.port),
