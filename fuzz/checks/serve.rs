@@ -37,9 +37,11 @@ impl Served {
         let compare = |_: &[std::path::PathBuf], out: &Path| {
             fs::write(out.join("index.html"), "<p>comparison</p>").map_err(|error| error.to_string())
         };
-        let server = Server::new(&place.path().join("results"), 0, writes, Box::new(compare)).expect("a server");
+        let server =
+            Server::new(&place.path().join("results"), 0, writes, Box::new(compare)).expect("a server");
         let address = server.address();
-        let (host, token) = address[7..].trim_end_matches('/').split_once('/').expect("an address with a token");
+        let (host, token) =
+            address[7..].trim_end_matches('/').split_once('/').expect("an address with a token");
         let (host, token) = (host.to_owned(), token.to_owned());
         std::thread::spawn(move || server.run());
         let page = ask(&host, format!("GET /{token}/ HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
@@ -67,7 +69,9 @@ fn ask(host: &str, bytes: &[u8]) -> Vec<u8> {
     let _ = socket.write_all(bytes).and_then(|()| socket.shutdown(Shutdown::Write));
     let mut answer = vec![];
     match socket.read_to_end(&mut answer) {
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("no answer within ten seconds"),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            panic!("no answer within ten seconds")
+        }
         _ => answer,
     }
 }
@@ -78,9 +82,11 @@ pub(crate) fn check(data: &[u8]) {
     let servers = SERVERS.get_or_init(|| [false, true].map(|writes| Mutex::new(Served::new(writes))));
     for (writes, served) in [false, true].into_iter().zip(servers) {
         let served = served.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ["TOKEN", "REPORTS", "HOST"].map(|name| data.windows(name.len()).any(|part| part == name.as_bytes()));
+        let known = ["TOKEN", "REPORTS", "HOST"]
+            .map(|name| data.windows(name.len()).any(|part| part == name.as_bytes()));
         let mut bytes = data.to_vec();
-        for (name, value) in [("TOKEN", &served.token), ("REPORTS", &served.reports), ("HOST", &served.host)] {
+        for (name, value) in [("TOKEN", &served.token), ("REPORTS", &served.reports), ("HOST", &served.host)]
+        {
             bytes = replaced(&bytes, name.as_bytes(), value.as_bytes());
         }
         let answer = String::from_utf8_lossy(&ask(&served.host, &bytes)).into_owned();
