@@ -2,7 +2,7 @@
 //! rerun or report touches. So it appears and vanishes whole, whoever else writes.
 
 use crate::atomic_write::{atomic_write, remove_if_there};
-use crate::error::{FolderError, at};
+use crate::error::at;
 use crate::folder::is_results;
 use crate::notes::NoteError;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn set_pinned(folder: &Path, pinned: bool) -> Result<(), NoteError> {
     }
     let path = folder.join(FILE);
     let done = if pinned { atomic_write(folder, FILE, b"") } else { remove_if_there(&path) };
-    Ok(done.map_err(at(&path)).map_err(FolderError::from)?)
+    Ok(done.map_err(at(&path))?)
 }
 
 #[cfg(test)]

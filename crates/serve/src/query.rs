@@ -73,3 +73,35 @@ impl Query {
         engine && (!self.invalid || row.invalid > 0) && (!self.pinned || row.pinned)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinned_results_and_those_that_run_come_first_and_no_more_rows_than_asked_for() {
+        let row = |path: &str, ended: i64, bytes: u64| Row {
+            path: path.into(),
+            ended,
+            bytes: Some(bytes),
+            ..Row::default()
+        };
+        let mut rows = vec![row("old", 1, 3), row("new", 3, 1), row("pinned", 0, 2), row("running", 2, 0)];
+        rows[2].pinned = true;
+        rows[3].state = State::Running;
+        rows[0].engines = vec!["sim", "live"];
+        rows[1].engines = vec!["sim"];
+        let rows: Vec<Arc<Row>> = rows.into_iter().map(Arc::new).collect();
+        let paths =
+            |query: &Query| query.rows(&rows).0.iter().map(|row| row.path.clone()).collect::<Vec<_>>();
+        let ordered = |order| Query { order, ..Query::default() };
+        assert_eq!(paths(&ordered(Order::Newest)), ["pinned", "running", "new", "old"]);
+        assert_eq!(paths(&ordered(Order::Size)), ["pinned", "running", "old", "new"]);
+        assert_eq!(paths(&Query { engine: "both".into(), ..Query::default() }), ["old"]);
+        assert_eq!(paths(&Query { engine: "sim".into(), ..Query::default() }), ["new", "old"]);
+        let many: Vec<Arc<Row>> = (0..1000).map(|n| Arc::new(row(&n.to_string(), n, 0))).collect();
+        let (some, count) = Query::default().rows(&many);
+        assert_eq!((some.len(), count), (MOST_ROWS, 1000));
+        assert_eq!(Query { all: true, ..Query::default() }.rows(&many).0.len(), 1000);
+    }
+}

@@ -24,7 +24,7 @@ struct Served {
 }
 
 impl Served {
-    /// Serves the folder `results` of a place.
+    /// Serves the folder `results` of a place, unless another is named.
     fn new(place: &Place, more: &[&str]) -> Served {
         let mut command = place.command(&[&["serve"], more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

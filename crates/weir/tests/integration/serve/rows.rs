@@ -35,6 +35,10 @@ fn the_list_tells_of_each_result_what_is_known_and_finds_it() {
     assert_eq!(served.found("engine=live"), [""; 0]);
     assert_eq!(served.found("invalid=true"), [""; 0]);
     assert_eq!(served.get("results?order=sideways").0, 400);
+    // A result itself may be served.
+    let served = Served::new(&place, &["results/first"]);
+    assert_eq!(served.found(""), ["."]);
+    assert_eq!(served.file("index.html").0, 200);
 }
 
 #[test]
@@ -58,11 +62,14 @@ fn a_result_with_claims_or_of_a_ready_test_has_its_verdict_and_one_with_invalid_
     assert_eq!((&test["invalid"], served.found("invalid=true")), (&json!(1), vec!["test".into()]));
 }
 
+/// What damages a result folder.
+type Damage = fn(&Path);
+
 #[test]
 fn a_damaged_result_and_one_of_another_version_are_rows_that_say_so() {
     let place = Place::new();
     place.done(&["run", "lab.toml", "--out", "whole"]);
-    let damages: [(&str, fn(&Path), &str); 8] = [
+    let damages: [(&str, Damage, &str); 8] = [
         (
             "emptied",
             |at| fs::write(at.join("runs/sim-pie_r1/run.json"), "").unwrap(),
