@@ -80,11 +80,10 @@ mod tests {
 
     #[test]
     fn pinned_results_and_those_that_run_come_first_and_no_more_rows_than_asked_for() {
-        let row = |path: &str, ended: i64, bytes: u64| Row {
-            path: path.into(),
-            ended,
-            bytes: Some(bytes),
-            ..Row::default()
+        let row = |path: &str, ended: i64, bytes: u64| {
+            let mut row = Row::default();
+            (row.path, row.ended, row.bytes) = (path.into(), ended, Some(bytes));
+            row
         };
         let mut rows = vec![row("old", 1, 3), row("new", 3, 1), row("pinned", 0, 2), row("running", 2, 0)];
         rows[2].pinned = true;
