@@ -73,7 +73,7 @@ fn main() -> Result<(), Failure> {
     let load = fs::read_to_string("/proc/loadavg")?;
     println!("# How quickly results are found\n");
     println!(
-        "`make serve-speed` wrote this on {cores} cores (load average {} at the end), on {}. `weir serve` lists {count} results of 20 runs, {files} \
+        "`scripts/serve-speed {weir}` wrote this on {cores} cores (load average {} at the end), on {}. `weir serve` lists {count} results of 20 runs, {files} \
          files of {:.1} GB, which are in the machine's memory.\n",
         load.split(' ').next().unwrap_or_default(),
         String::from_utf8_lossy(&date).trim(),

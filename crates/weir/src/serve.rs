@@ -1,10 +1,9 @@
 //! `weir serve`: all results below a folder as pages in the browser of this machine.
 
-use crate::compare::write_page;
 use crate::failure::Failure;
 use crate::print;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weir_serve::Server;
 
 #[derive(Debug, Args)]
@@ -30,8 +29,11 @@ pub(crate) struct ServeArgs {
     pub notes: bool,
 }
 
-/// Serves until Ctrl-C.
-pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+/// Serves until Ctrl-C; `compare` writes the page of a comparison into a folder.
+pub(crate) fn serve(
+    args: &ServeArgs,
+    compare: fn(&[PathBuf], &Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let folder = args.folder.display();
     if !args.folder.is_dir() {
         return Err(Failure::bad_input(
@@ -39,9 +41,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
             "name a folder with results; `weir run` writes them below results/",
         ));
     }
-    let compare = |results: &[PathBuf], out: &std::path::Path| {
-        write_page(results, out).map_err(|failure| failure.to_string())
-    };
+    let compare =
+        move |results: &[PathBuf], out: &Path| compare(results, out).map_err(|failure| failure.to_string());
     let server = Server::new(&args.folder, args.port, args.notes, Box::new(compare)).map_err(|error| {
         Failure::bad_input(
             format!("cannot serve {folder} at port {}: {error}", args.port),
