@@ -1,6 +1,7 @@
 //! Which requests are answered, with what, and which are refused.
 
 use super::{Served, is, with_two};
+use crate::browser;
 use crate::place::{Place, status, text};
 use serde_json::json;
 use std::fs;
@@ -30,6 +31,22 @@ fn reports_are_served_as_they_are_and_cannot_read_what_is_beside_them() {
     // The token of reports opens no list, and that of the list no report.
     assert_eq!(served.ask(&format!("/{}/results", served.reports)).0, 403);
     assert_eq!(served.get("files/first/index.html").0, 403);
+}
+
+#[test]
+fn the_list_and_a_report_work_in_a_browser_under_their_policies() {
+    let Some(browser) = browser::browser() else { return };
+    let place = with_two();
+    place.done(&["note", "results/first", "<b>bold</b> & plain"]);
+    let served = Served::new(&place, &[]);
+    let open =
+        |path: &str| browser::at_rest(&browser, &format!("http://{}/{path}", served.host), "1280,1000", 4000);
+    let list = open(&format!("{}/", served.token));
+    assert_eq!(list.matches("<article").count(), 2, "{list}");
+    assert!(list.contains("2 results.") && list.contains("&lt;b&gt;bold&lt;/b&gt; &amp; plain"), "{list}");
+    assert!(!list.contains("Add a note"), "without --notes nothing can be written");
+    let run = open(&format!("{}/files/first/report/sim/pie_r1.html", served.reports));
+    assert!(run.contains("<canvas"), "the report draws its plots: {run}");
 }
 
 #[test]
