@@ -91,8 +91,10 @@ impl Extent {
         for entry in entries(folder)? {
             let entry = entry?;
             let (kind, name) = (entry.file_type()?, entry.file_name());
-            if kind.is_dir() && levels > 0 {
-                self.walk(&entry.path(), levels - 1, of_runs || name == RUNS)?;
+            if kind.is_dir() {
+                if levels > 0 {
+                    self.walk(&entry.path(), levels - 1, of_runs || name == RUNS)?;
+                }
             } else if kind.is_file() {
                 let Ok(about) = entry.metadata() else { continue };
                 self.bytes += about.len();
