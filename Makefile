@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -122,6 +122,10 @@ tests-speed: build
 ## wrap: shows that programs behave behind `weir wrap`, and measures what it adds (idle, as root); writes docs/wrap-measured.md
 wrap: build
 	scripts/wrap $(WEIR)
+
+## overlay-speed: measures nodes of the overlay in a triangle on this machine, and kills them (idle, as root); writes docs/overlay-measured.md
+overlay-speed: build
+	scripts/overlay-speed $(WEIR)
 
 ## sliq-speed: measures SLIQ over UDP beside quinn (idle, as root)
 sliq-speed: build

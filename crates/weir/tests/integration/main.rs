@@ -17,6 +17,7 @@ mod kills;
 mod layout;
 mod observe;
 mod optimum;
+mod overlay;
 mod packages;
 mod place;
 mod plots;
