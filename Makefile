@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe tests-speed wrap same-values release fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -146,6 +146,10 @@ observe: build
 ## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
 analyze-speed:
 	scripts/analyze-speed
+
+## serve-speed: measures how quickly `weir serve` lists and searches a thousand results (idle); writes docs/serve-measured.md
+serve-speed: build
+	scripts/serve-speed $(WEIR)
 
 ## scale: measures what a tree of five thousand cells costs in addition to its cells (idle); writes docs/scale.md
 scale: build

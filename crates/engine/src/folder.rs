@@ -311,6 +311,11 @@ pub(crate) fn is_results(path: &Path) -> bool {
     rerun::current(path, "lab.toml").is_file() && rerun::current(path, "runs").is_dir()
 }
 
+/// Whether a folder holds results, or an interrupted `--rerun` before there were any.
+pub fn holds_results(path: &Path) -> bool {
+    is_results(path) || only_staged(path).is_some()
+}
+
 /// Whether a folder holds anything but what weir leaves when it is killed before its first run: temporary files of its own,
 /// and an empty `runs`.
 fn is_occupied(path: &Path) -> io::Result<bool> {

@@ -2,20 +2,23 @@
 //! shard, with `runs.json` beside the records of its runs. Readers take both, and refuse folders that they cannot read: a
 //! run that is silently left out would make a mean wrong. Folders without any of these files are not weir's and are ignored.
 
+use crate::ENGINES;
 use crate::atomic_write::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
 use crate::error::{FolderError, at};
+use crate::extent::Extent;
 use crate::run_file::RunFile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_record::{
-    Gathered, RecordError, Records, Sealed, read_sealed, read_shard_sealed, seal, write_shard,
+    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, run_count, seal,
+    write_shard,
 };
 
 /// The description of the run in a folder.
@@ -95,27 +98,62 @@ pub(crate) fn find(runs: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
+/// A part of the descriptions of the runs in a folder of runs, which costs less to read than the whole.
+///
+/// # Errors
+/// The description of a run cannot be read.
+pub(crate) fn descriptions<T: DeserializeOwned>(runs: &Path) -> Result<Vec<T>, FolderError> {
+    let mut all = vec![];
+    for (_, folder) in folders(runs).map_err(at(runs))? {
+        let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
+        if there(LIST) {
+            all.extend(parsed::<Vec<T>>(&folder.join(LIST), &read_sealed(&folder, LIST)?.bytes)?);
+        } else if there(DESCRIPTION) || Records::are_in(&folder) {
+            all.push(parsed(&folder.join(DESCRIPTION), &read_sealed(&folder, DESCRIPTION)?.bytes)?);
+        }
+    }
+    Ok(all)
+}
+
 /// Only the ids of the runs in a folder of runs. `None` if one cannot be read.
 pub(crate) fn ids(runs: &Path) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Id {
         id: String,
     }
-    let mut ids = vec![];
-    for (_, folder) in folders(runs).ok()? {
-        let there = |file: &str| folder.join(file).symlink_metadata().is_ok();
-        let found: Vec<Id> = match (there(LIST), there(DESCRIPTION)) {
-            (true, _) => parsed(&folder.join(LIST), &read_sealed(&folder, LIST).ok()?.bytes).ok()?,
-            (_, true) => {
-                let one = read_sealed(&folder, DESCRIPTION).ok()?.bytes;
-                vec![parsed(&folder.join(DESCRIPTION), &one).ok()?]
-            }
-            _ if Records::are_in(&folder) => return None,
-            _ => vec![],
-        };
-        ids.extend(found.into_iter().map(|one| one.id));
+    let all: Vec<Id> = descriptions(runs).ok()?;
+    Some(all.into_iter().map(|one| one.id).collect())
+}
+
+/// Number of finished runs of each engine in a folder of runs, by the names of their folders; `sharded` if several may share one.
+///
+/// # Errors
+/// The folder cannot be read, or holds a shard without records.
+pub(crate) fn counts(runs: &Path, sharded: bool) -> Result<BTreeMap<&'static str, usize>, FolderError> {
+    let mut counts = BTreeMap::new();
+    for (name, folder) in folders(runs).map_err(at(runs))? {
+        let Some(engine) = engine_of(&name) else { continue };
+        *counts.entry(engine).or_default() += if sharded { run_count(&folder)? } else { 1 };
     }
-    Some(ids)
+    Ok(counts)
+}
+
+/// Checks that the files of all runs in a folder of runs are there in their full length, as the extent of the result folder tells.
+///
+/// # Errors
+/// A file of a run is missing or has another length, or the folder cannot be read.
+pub(crate) fn check_files(runs: &Path, extent: &Extent) -> Result<(), FolderError> {
+    for (name, folder) in folders(runs).map_err(at(runs))? {
+        if engine_of(&name).is_some() {
+            check_lengths(&folder, |file| extent.length(&folder, file))?;
+        }
+    }
+    Ok(())
+}
+
+/// The engine that begins the name of a run's or shard's folder; `None` for a folder that is not weir's.
+fn engine_of(name: &str) -> Option<&'static str> {
+    ENGINES.into_iter().find(|engine| name.strip_prefix(engine).is_some_and(|rest| rest.starts_with('-')))
 }
 
 /// The folders that may hold runs, sorted by name. Drafts are left out. A folder that was being replaced when its session

@@ -5,6 +5,7 @@
 use crate::error::{FolderError, Holder, at};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The file that is locked.
@@ -63,6 +64,24 @@ impl Drop for Lock {
     }
 }
 
+/// Locks of files as the kernel lists them, one a line: `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`, where 5678 is the file's inode.
+const LOCKS: &str = "/proc/locks";
+
+/// The process that writes into a folder, found without taking the lock, which would refuse a writer that begins just then. `None` if
+/// nobody writes.
+pub fn writer(folder: &Path) -> Option<Holder> {
+    let path = folder.join(FILE);
+    // The file is empty while nobody holds the lock. A holder that was killed leaves its name in it, but no lock.
+    let about = path.symlink_metadata().ok().filter(|about| about.is_file() && about.len() > 0)?;
+    let inode = about.ino().to_string();
+    let is_it = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.nth(1) == Some("FLOCK") && words.nth(3).and_then(|file| file.rsplit(':').next()) == Some(&inode)
+    };
+    let is_held = std::fs::read_to_string(LOCKS).ok()?.lines().any(is_it);
+    if is_held { Some(holder(&mut File::open(path).ok()?)) } else { None }
+}
+
 /// The holder that the file names; parts that cannot be read are `None`.
 fn holder(file: &mut File) -> Holder {
     let held = file.metadata().and_then(|about| about.modified()).ok().and_then(|since| since.elapsed().ok());
@@ -98,7 +117,9 @@ mod tests {
         let Err(FolderError::Held { holder, .. }) = Lock::take(folder.path()) else { panic!("two writers") };
         assert_eq!(holder.process, Some(std::process::id()));
         assert!(holder.command.is_some_and(|command| !command.is_empty()));
+        assert_eq!(writer(folder.path()).and_then(|writer| writer.process), holder.process);
         drop(lock);
+        assert_eq!(writer(folder.path()), None);
         assert_eq!(std::fs::read(folder.path().join(FILE)).unwrap(), b"");
         Lock::take(folder.path()).unwrap();
     }
@@ -107,6 +128,7 @@ mod tests {
     fn a_lock_whose_holder_was_killed_is_free_and_its_name_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "1\nweir run lab.toml with a long tail of words\n").unwrap();
+        assert_eq!(writer(folder.path()), None, "it is named, but holds no lock");
         let lock = Lock::take(folder.path()).unwrap();
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         assert!(text.starts_with(&format!("{}\n", std::process::id())) && !text.contains("tail"), "{text}");

@@ -399,7 +399,7 @@ impl Results {
 }
 
 /// Refuses a folder without results. The error names the staging folder if an interrupted rerun is all that there is.
-fn require_results(path: &Path) -> Result<(), ResultsError> {
+pub(crate) fn require_results(path: &Path) -> Result<(), ResultsError> {
     let folder = || path.display().to_string();
     match (is_results(path), only_staged(path)) {
         (true, _) => Ok(()),

@@ -55,7 +55,7 @@ pub use metrics::{
 pub use oracle::{LEAST_USED_PERCENT, MOST_ESTIMATE, ROUND_TRIPS_ABOVE, STARTUP_ROUND_TRIPS, Trip};
 pub use packed::PackedHistogram;
 pub use records::Records;
-pub use seal::{read_sealed, read_shard_sealed, seal};
+pub use seal::{check_lengths, read_sealed, read_shard_sealed, run_count, seal};
 pub use selector::{Statistic, ValueSelector};
 pub use series::{SeriesSet, Subject, Values, flow_series, series};
 pub use shard::{read_shard, write_shard};

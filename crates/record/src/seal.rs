@@ -8,6 +8,7 @@ use crate::gathered::Gathered;
 use crate::reader::RunReader;
 use crate::shard::runs_of;
 use crate::sum::{Sealed, Sum};
+use crate::tables::Table;
 use crate::writer::Manifest;
 use std::path::Path;
 
@@ -41,6 +42,32 @@ pub fn read_shard_sealed(folder: &Path, name: &str) -> Result<(Sealed, Vec<Gathe
     Ok((reader.sealed(name)?, runs_of(&reader, folder)?))
 }
 
+/// Checks that the tables of a finished run or shard, and the files beside them that have a checksum, are there in their full length.
+/// `length` is that of a file of the folder, `None` if it is not there. Only the list of the files is read: [`Records::read`](crate::Records::read)
+/// compares checksums.
+///
+/// # Errors
+/// There are no finished records; a file is missing or has another length.
+pub fn check_lengths(folder: &Path, length: impl Fn(&str) -> Option<u64>) -> Result<(), RecordError> {
+    let manifest = Manifest::read(folder)?;
+    let tables =
+        Table::ALL.iter().filter_map(|table| Some((table.file(), &manifest.tables.get(table.name())?.sum)));
+    for (name, sum) in tables.chain(manifest.files.iter().map(|(name, sum)| (name.clone(), sum))) {
+        let checked =
+            length(&name).ok_or_else(|| "missing".into()).and_then(|length| sum.check_length(length));
+        checked.map_err(|what| RecordError::corrupt(&folder.join(&name), what))?;
+    }
+    Ok(())
+}
+
+/// Number of runs whose records are in a folder: one, or those of a shard.
+///
+/// # Errors
+/// There are no finished records.
+pub fn run_count(folder: &Path) -> Result<usize, RecordError> {
+    Ok(Manifest::read(folder)?.runs.unwrap_or(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +95,20 @@ mod tests {
         // A folder of this name is refused.
         std::fs::create_dir(folder.path().join("run.json")).unwrap();
         assert!(matches!(read(), Err(RecordError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_has_another_length_is_noticed_without_being_read() {
+        let folder = finished();
+        seal(folder.path(), "run.json", b"{\"seed\": 1}").unwrap();
+        let check = |length| check_lengths(folder.path(), |_| length).map_err(|error| error.to_string());
+        assert_eq!(check(Some(11)), Ok(()));
+        assert_eq!(run_count(folder.path()).unwrap(), 1);
+        let told = [Some(1), None].map(|length| check(length).unwrap_err());
+        assert!(told[0].ends_with("run.json: 1 bytes long, but 11 were written"), "{told:?}");
+        assert!(told[1].ends_with("run.json: missing"), "{told:?}");
+        let nothing = tempfile::tempdir().unwrap();
+        assert!(matches!(check_lengths(nothing.path(), |_| None), Err(RecordError::Missing { .. })));
     }
 
     #[test]

@@ -69,6 +69,16 @@ const THEME: &str =
 impl Page {
     /// The whole page.
     pub fn render(&self) -> String {
+        self.render_permitted("")
+    }
+
+    /// The whole page for a server whose policy permits only inline scripts with this nonce.
+    pub fn render_with_nonce(&self, nonce: &str) -> String {
+        self.render_permitted(&format!(" nonce=\"{}\"", escape(nonce)))
+    }
+
+    /// The whole page; `permit` is an attribute of its inline script.
+    fn render_permitted(&self, permit: &str) -> String {
         let root = self.root;
         let mut crumbs = String::new();
         for (text, href) in &self.crumbs {
@@ -87,7 +97,7 @@ impl Page {
              <meta name=\"description\" content=\"{sentence}\">\n\
              <link rel=\"icon\" href=\"data:,\">\n\
              <link rel=\"stylesheet\" href=\"{root}report/assets/uplot.css\">\n\
-             <link rel=\"stylesheet\" href=\"{root}report/assets/weir.css\">\n<script>{THEME}</script>\n</head>\n<body>\n\
+             <link rel=\"stylesheet\" href=\"{root}report/assets/weir.css\">\n<script{permit}>{THEME}</script>\n</head>\n<body>\n\
              <a class=\"skip\" href=\"#main\">Skip to the page</a>\n\
              <header><a class=\"word\" href=\"{root}index.html\">{MARK}weir</a><nav aria-label=\"The way here\">{crumbs}</nav>\
              <button type=\"button\" id=\"theme\" hidden></button></header>\n\

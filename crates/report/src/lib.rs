@@ -75,8 +75,8 @@ pub struct WriteError {
     pub source: std::io::Error,
 }
 
-/// The files in `report/assets/` of every report.
-const ASSETS: [(&str, &str); 17] = [
+/// The files in `report/assets/` of every report: names and contents.
+pub const ASSETS: [(&str, &str); 17] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),

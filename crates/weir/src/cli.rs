@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Keep a dated note on a result
     Note(crate::note::NoteArgs),
+    /// List all results below a folder in the browser: search, compare, follow what runs
+    Serve(crate::serve::ServeArgs),
     /// Print the JSON schema of lab files
     #[command(after_help = "Example:\n  weir schema > lab.schema.json")]
     Schema,

@@ -28,56 +28,88 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     )?;
     let first = read(&args.first)?;
     let second = args.second.as_deref().map(read).transpose()?;
-    let name = |folder: &Path| folder.display().to_string();
-    let (reference, other, names) = match (&second, &args.second) {
-        (Some(second), Some(folder)) => {
-            (first.1.runs.clone(), second.1.runs.clone(), [name(&args.first), name(folder)])
-        }
-        _ => {
-            let (live, sim): (Vec<RunSummary>, Vec<_>) =
-                first.1.runs.iter().cloned().partition(|run| run.engine == "live");
-            if live.is_empty() || sim.is_empty() {
-                return Err(Failure::bad_input(
-                    format!("{} has runs of only one engine", args.first.display()),
-                    "run the lab with --on sim,live, name a second result folder, or give --cells X,Y",
-                ));
-            }
-            (live, sim, ["live".into(), "sim".into()])
-        }
-    };
-    let compared: Compared = judge(&reference, &other, &Rule::defaults_but(rules));
-    if let (true, Some((id, reason))) = (compared.rows.is_empty(), compared.left_out.first()) {
-        return Err(Failure::bad_input(
-            format!(
-                "no runs are left to compare; the first of {} excluded runs is {id}: {reason}",
-                compared.left_out.len()
-            ),
-            "run again on an idle machine; `weir doctor` shows what makes live runs invalid",
-        ));
-    }
-    if compared.rows.is_empty() {
-        return Err(Failure::bad_input(
-            "the two results have no run in common",
-            "compare results of the same lab: runs are paired by their labels on each level, and by repeat",
-        ));
-    }
-    let names = [names[0].as_str(), names[1].as_str()];
-    let trajectories = trajectories(&first.0, second.as_ref().map(|(results, _)| results), names)?;
+    let judged = Judged::of(&first, second.as_ref(), rules)?;
     if let Some(folder) = &args.out {
-        let sides = [(&args.first, &first)].into_iter().chain(args.second.iter().zip(&second));
-        let sides: Vec<Side<'_>> = sides.map(side).collect();
-        weir_report::write_comparison(folder, &sides, false, Some((&compared, names)), Some(&trajectories))?;
+        judged.write(&first, second.as_ref(), folder)?;
     }
+    let Judged { compared, names, trajectories } = &judged;
+    let names = [names[0].as_str(), names[1].as_str()];
     if args.json {
-        print_json(&Document { compared: &compared, trajectories: &trajectories })?;
+        print_json(&Document { compared, trajectories })?;
     } else {
-        print(&weir_report::compare_table(&compared, names, terminal_width()))?;
+        print(&weir_report::compare_table(compared, names, terminal_width()))?;
         print(&trajectories.partings(terminal_width()))?;
         tell_page(args)?;
     }
     match compared.verdict() {
         Verdict::Agree => Ok(()),
         _ => Err(Failure::quiet(1)),
+    }
+}
+
+/// Writes the page that compares two results, or the engines of one, into a folder.
+///
+/// # Errors
+/// The results cannot be read or compared, or the page cannot be written.
+pub(crate) fn write_page(folders: &[PathBuf], out: &Path) -> Result<(), Failure> {
+    let mut read = folders.iter().map(|folder| read(folder));
+    let Some(first) = read.next().transpose()? else { return Ok(()) };
+    let second = read.next().transpose()?;
+    Judged::of(&first, second.as_ref(), vec![])?.write(&first, second.as_ref(), out)
+}
+
+/// Two results, or the live and the simulated runs of one, held against each other.
+struct Judged {
+    compared: Compared,
+    names: [String; 2],
+    trajectories: Trajectories,
+}
+
+impl Judged {
+    fn of(first: &Read, second: Option<&Read>, rules: Vec<Rule>) -> Result<Judged, Failure> {
+        let (reference, other, names) = match second {
+            Some(second) => {
+                (first.summary.runs.clone(), second.summary.runs.clone(), [first.name(), second.name()])
+            }
+            None => {
+                let (live, sim): (Vec<RunSummary>, Vec<_>) =
+                    first.summary.runs.iter().cloned().partition(|run| run.engine == "live");
+                if live.is_empty() || sim.is_empty() {
+                    return Err(Failure::bad_input(
+                        format!("{} has runs of only one engine", first.name()),
+                        "run the lab with --on sim,live, name a second result folder, or give --cells X,Y",
+                    ));
+                }
+                (live, sim, ["live".into(), "sim".into()])
+            }
+        };
+        let compared: Compared = judge(&reference, &other, &Rule::defaults_but(rules));
+        if let (true, Some((id, reason))) = (compared.rows.is_empty(), compared.left_out.first()) {
+            return Err(Failure::bad_input(
+                format!(
+                    "no runs are left to compare; the first of {} excluded runs is {id}: {reason}",
+                    compared.left_out.len()
+                ),
+                "run again on an idle machine; `weir doctor` shows what makes live runs invalid",
+            ));
+        }
+        if compared.rows.is_empty() {
+            return Err(Failure::bad_input(
+                "the two results have no run in common",
+                "compare results of the same lab: runs are paired by their labels on each level, and by repeat",
+            ));
+        }
+        let sides = [names[0].as_str(), names[1].as_str()];
+        let trajectories = trajectories(&first.results, second.map(|second| &second.results), sides)?;
+        Ok(Judged { compared, names, trajectories })
+    }
+
+    /// Writes the page into a folder.
+    fn write(&self, first: &Read, second: Option<&Read>, out: &Path) -> Result<(), Failure> {
+        let sides: Vec<Side<'_>> = std::iter::once(first).chain(second).map(Read::side).collect();
+        let names = [self.names[0].as_str(), self.names[1].as_str()];
+        let judged = Some((&self.compared, names));
+        Ok(weir_report::write_comparison(out, &sides, false, judged, Some(&self.trajectories))?)
     }
 }
 
@@ -100,10 +132,6 @@ fn trajectories(
         None => ["live", "sim"].map(|engine| Chosen::of(first, |run| run.file.engine == engine)),
     };
     Ok(Trajectories::new([&sides[0], &sides[1]], names)?)
-}
-
-fn side<'a>((folder, (results, summary)): (&PathBuf, &'a (Results, Summary))) -> Side<'a> {
-    Side { name: folder.display().to_string(), results, summary }
 }
 
 /// Shows cells of one result, in the order in which they are named.
@@ -177,10 +205,25 @@ fn tell_page(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// A result folder with its metrics.
-fn read(folder: &Path) -> Result<(Results, Summary), Failure> {
+/// A result with its metrics.
+struct Read {
+    results: Results,
+    summary: Summary,
+}
+
+impl Read {
+    fn name(&self) -> String {
+        self.results.path.display().to_string()
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side { name: self.name(), results: &self.results, summary: &self.summary }
+    }
+}
+
+fn read(folder: &Path) -> Result<Read, Failure> {
     let results = Results::open(folder)?;
     tell(&results);
     let summary = results.summary(None)?;
-    Ok((results, summary))
+    Ok(Read { results, summary })
 }

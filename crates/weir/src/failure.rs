@@ -1,6 +1,7 @@
 //! How a command fails: a message, a suggestion, and the exit status.
 
 use crate::say;
+use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use weir_engine::{EngineError, FolderError, ResultsError};
@@ -46,6 +47,15 @@ impl Failure {
             say(&format!("  help: {help}"));
         }
         ExitCode::from(status)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The message and the suggestion, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weir_daemon::Failure { message, help, .. } = &self.0;
+        write!(f, "{message}")?;
+        help.iter().try_for_each(|help| write!(f, "; {help}"))
     }
 }
 

@@ -24,6 +24,7 @@ mod ready;
 mod reproduce;
 mod results;
 mod run;
+mod serve;
 mod session;
 mod sliq;
 mod watch;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
         Command::Note(args) => note::note(&args),
+        Command::Serve(args) => serve::serve(&args, compare::write_page),
         Command::Schema => print_json(&weir_study::schema()),
         Command::Kernel(args) => kernel::kernel(&args.action),
         Command::Circuit(args) => circuit::circuit(&args.action).map_err(Failure::from),

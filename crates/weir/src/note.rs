@@ -53,7 +53,10 @@ impl From<NoteError> for Failure {
                 message,
                 "restore the file from a copy, or move it elsewhere to begin anew",
             ),
-            NoteError::Folder(error) => error.into(),
+            NoteError::Folder(_) => Failure::bad_input(
+                message,
+                "check that the folder can be written and its disk has space; the notes are as they were",
+            ),
         }
     }
 }

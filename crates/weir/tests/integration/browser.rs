@@ -9,10 +9,14 @@ use std::path::Path;
 /// The text that a page has written into its `<pre id="found">` after this many milliseconds of its own time; `part` stands
 /// after the address.
 pub(crate) fn found(browser: &Path, page: &Path, part: &str, window: &str, millis: u32) -> String {
-    let profile = tempfile::tempdir().unwrap();
-    let address = format!("file://{}{part}", page.display());
-    let output = chromium::at_rest(browser, profile.path(), window, &address, millis).output().unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
+    let dom = at_rest(browser, &format!("file://{}{part}", page.display()), window, millis);
     let rest = &dom[dom.find("<pre id=\"found\">").unwrap() + 16..];
     rest[..rest.find("</pre>").unwrap()].to_owned()
+}
+
+/// The page at this address, as a text, after this many milliseconds of its own time.
+pub(crate) fn at_rest(browser: &Path, address: &str, window: &str, millis: u32) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let output = chromium::at_rest(browser, profile.path(), window, address, millis).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -86,7 +86,7 @@ parent.postMessage({ name: window.name, found: found.slice(0, 12) }, '*');
 "#;
 
 /// Opens a page in six frames: three widths, light and dark. Returns the faults in each.
-fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
+pub(crate) fn checked(browser: &Path, page: &Path, part: &str) -> Vec<String> {
     let html = std::fs::read_to_string(page).unwrap();
     let theme = "<script>document.documentElement.dataset.theme = window.name.split(' ')[1];</script>";
     let checks = format!(

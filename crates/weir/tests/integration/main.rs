@@ -24,6 +24,7 @@ mod plots;
 mod questions;
 mod ready;
 mod results;
+mod serve;
 mod sliq;
 mod sliq_transfer;
 mod transfers;
