@@ -4,9 +4,9 @@ use crate::admission::Terms;
 use crate::context::Inner;
 use crate::utility;
 use crate::utility::log;
+use core::net::{IpAddr, Ipv4Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use core::net::{IpAddr, Ipv4Addr};
 use weir_base::{Bytes, Dscp, ParameterError, Ports, Prefix, Rate, Span, Time};
 
 /// Stands for a program without a rate of its own, and for a flow without a cap: more than any link carries.
