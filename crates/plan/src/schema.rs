@@ -8,7 +8,7 @@ mod values;
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
-pub use help::{SettingHelp, describe_parameters, describe_setting};
+pub use help::{SettingHelp, describe_parameters, describe_setting, describe_setting_in};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -102,22 +102,9 @@ pub(crate) fn check(root: &Table) -> Vec<Fault> {
     faults
 }
 
-/// The schema of the key at the end of this path; `None` if there is no such key.
-fn schema_of(path: &[&str]) -> Option<&'static Value> {
-    path.iter().try_fold(&*SCHEMA, |schema, key| {
-        let root = Root(&SCHEMA);
-        // The keys of a list's entries are named as if the list were one of them.
-        let forms = root.forms(schema).into_iter();
-        forms.flat_map(|form| [form].into_iter().chain(root.forms(&form["items"]))).find_map(|form| {
-            let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
-            form["properties"].get(key).or(others)
-        })
-    })
-}
-
 /// The documentation of the key at the end of this path; `None` if there is no such key.
 pub(crate) fn describe(path: &[&str]) -> Option<String> {
-    Some(description(schema_of(path)?)?.replace('\n', " "))
+    Some(description(Root(&SCHEMA).schema_of(path)?)?.replace('\n', " "))
 }
 
 fn description(schema: &Value) -> Option<&str> {
@@ -129,6 +116,18 @@ fn description(schema: &Value) -> Option<&str> {
 struct Root(&'static Value);
 
 impl Root {
+    /// The schema of the key at the end of this path; `None` if there is no such key.
+    fn schema_of(self, path: &[&str]) -> Option<&'static Value> {
+        path.iter().try_fold(self.0, |schema, key| {
+            // The keys of a list's entries are named as if the list were one of them.
+            let forms = self.forms(schema).into_iter();
+            forms.flat_map(|form| [form].into_iter().chain(self.forms(&form["items"]))).find_map(|form| {
+                let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
+                form["properties"].get(key).or(others)
+            })
+        })
+    }
+
     /// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
     fn resolve(self, schema: &'static Value) -> (&'static str, &'static Value) {
         match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {

@@ -56,7 +56,7 @@ pub(crate) fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     // A workload and a transport may have the same name.
     let mut meant = entries.iter().filter(|e| e.name == args.name || e.aliases.contains(&args.name.as_str()));
     let Some(entry) = meant.next() else {
-        if let Some(found) = weir_plan::describe_setting(&args.name) {
+        if let Some(found) = weir_study::describe_setting(&args.name) {
             return setting(args, &found);
         }
         if let Some(columns) = dictionary(&args.name) {

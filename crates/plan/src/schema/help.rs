@@ -1,7 +1,7 @@
 //! What the schema says of a key: its sentence, what it takes, its default and an example. `weir describe` and the manual's reference
 //! print it.
 
-use super::{REGISTRIES, Registry, Root, SCHEMA, description, schema_of, values};
+use super::{REGISTRIES, Registry, Root, SCHEMA, description, values};
 use serde_json::Value;
 
 /// A setting of a lab file.
@@ -23,10 +23,9 @@ pub struct SettingHelp {
 
 /// The schema of the key at the end of this path, and the path as it is shown. Where the last key is none of a table that holds tables of
 /// any name, it is one of those tables (`traffic.rtt` is `traffic.NAME.rtt`), and any other key is such a name.
-fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
-    let root = Root(&SCHEMA);
+fn setting_of(root: Root, path: &[&str]) -> Option<(String, &'static Value)> {
     if let Some((last, place)) = path.split_last().filter(|(_, place)| !place.is_empty()) {
-        let forms = root.forms(schema_of(place)?);
+        let forms = root.forms(root.schema_of(place)?);
         if forms.iter().all(|form| form["properties"].get(last).is_none()) {
             let mut members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
             if let Some(schema) = members.find_map(|member| member["properties"].get(last)) {
@@ -34,7 +33,7 @@ fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
             }
         }
     }
-    Some((path.join("."), schema_of(path)?))
+    Some((path.join("."), root.schema_of(path)?))
 }
 
 /// What the keys mean that many tables have in common. `None` for others.
@@ -53,19 +52,24 @@ fn of_every_table(path: &str) -> Option<String> {
 /// The setting of a lab file at this path, such as `run.windows`; members of tables may have any name (`traffic.NAME.cc`), which may be
 /// left out at the end (`traffic.cc`). `None` if there is no such setting.
 pub fn describe_setting(path: &str) -> Option<SettingHelp> {
-    let (path, schema) = setting_of(&path.split('.').collect::<Vec<_>>())?;
-    Some(help(path, schema))
+    describe_setting_in(&SCHEMA, path)
+}
+
+/// The same, where this is the schema of a lab file: one that has more keys than [`schema`](super::schema), such as those of claims.
+pub fn describe_setting_in(schema: &'static Value, path: &str) -> Option<SettingHelp> {
+    let root = Root(schema);
+    let (path, schema) = setting_of(root, &path.split('.').collect::<Vec<_>>())?;
+    Some(help(root, path, schema))
 }
 
 /// The parameters of the member of a registry (of the queue `pie`); empty if there is no such member.
 pub fn describe_parameters(what: &str, member: &str) -> Vec<SettingHelp> {
-    let parameters = Root(&SCHEMA).parameters_of(what, member);
-    parameters.map(|(key, schema)| help(key.clone(), schema)).collect()
+    let root = Root(&SCHEMA);
+    root.parameters_of(what, member).map(|(key, schema)| help(root, key.clone(), schema)).collect()
 }
 
 /// What a schema says of the key at a path.
-fn help(path: String, schema: &'static Value) -> SettingHelp {
-    let root = Root(&SCHEMA);
+fn help(root: Root, path: String, schema: &'static Value) -> SettingHelp {
     let mut keys: Vec<(String, String)> = vec![];
     for form in root.forms(schema).into_iter().filter(|_| root.registry(schema).is_none()) {
         let (members, items) = (root.forms(&form["additionalProperties"]), root.forms(&form["items"]));

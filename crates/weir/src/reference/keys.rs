@@ -4,7 +4,8 @@ use super::{Page, prose};
 use crate::parameters::inline;
 use std::collections::HashMap;
 use std::fmt::Write;
-use weir_plan::{SettingHelp, describe_setting};
+use weir_plan::SettingHelp;
+use weir_study::describe_setting;
 
 /// Levels of tables within tables that are followed. None of them contains itself.
 const DEPTH: usize = 8;
@@ -13,7 +14,7 @@ const DEPTH: usize = 8;
 type Known = HashMap<String, (String, String)>;
 
 pub(super) fn pages() -> Vec<Page> {
-    let schema = weir_plan::schema();
+    let schema = weir_study::schema();
     let names = schema.pointer("/properties").and_then(|keys| keys.as_object()).into_iter().flatten();
     let all = names.filter_map(|(name, _)| describe_setting(name));
     let (tables, plain): (Vec<_>, Vec<_>) = all.partition(|help| !help.keys.is_empty());
