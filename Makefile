@@ -28,7 +28,7 @@ test: need-test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
 	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
-	scripts/check-house
+	scripts/check-structure
 
 ## install: installs the binary and its shell completions
 install: build

@@ -48,7 +48,7 @@ fn contents(pages: &[Page]) -> Page {
     let line = |page: &Page| format!("- [{}]({}): {}\n", page.title, page.file, page.about);
     let text = "`weir describe NAME` prints the same about any name or key, and `weir list` all names.\n\n";
     Page {
-        file: "README.md".into(),
+        file: "index.md".into(),
         title: "Reference".into(),
         about: "Every key, command, name, metric and table of this version of weir.".into(),
         text: text.to_owned() + &pages.iter().map(line).collect::<String>(),
