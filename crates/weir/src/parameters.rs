@@ -6,7 +6,8 @@ use serde_json::Value;
 /// unless it is a text, a number or a truth value, which JSON and TOML write alike.
 pub(crate) fn example(about: &Value) -> Option<&Value> {
     let default = about.get("default").unwrap_or(&Value::Null);
-    let nothing = default.is_null() || default.as_str().is_some_and(|text| text.is_empty() || text.starts_with("0 "));
+    let nothing =
+        default.is_null() || default.as_str().is_some_and(|text| text.is_empty() || text.starts_with("0 "));
     let other = about.get("examples").and_then(|examples| examples.get(0)).filter(|_| nothing);
     other.or(Some(default)).filter(|value| value.is_string() || value.is_number() || value.is_boolean())
 }

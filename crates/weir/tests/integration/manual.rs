@@ -1,6 +1,7 @@
 //! The documents: the reference is what weir writes, links lead somewhere, labs run, and commands marked `run` print what stands below
 //! them.
 
+mod asked;
 #[path = "../documents/mod.rs"]
 mod documents;
 
