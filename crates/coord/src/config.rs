@@ -16,12 +16,12 @@
 //! assert_eq!(config.application[0].flows, 128);
 //! ```
 
-pub use crate::ports::Ports;
 use crate::seal::Key;
 use crate::{estimator, filter, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
+pub use weir_base::Ports;
 pub use weir_base::Prefix;
 use weir_base::{Span, within};
 

@@ -35,7 +35,6 @@ mod measure;
 pub mod participation;
 mod path;
 pub mod point;
-mod ports;
 mod rtt;
 pub mod scheme;
 pub mod seal;

@@ -1,5 +1,5 @@
-//! What runs for long on a host: an aggregation point between two devices (`ap`), endpoints of its applications (`cp`), and
-//! transfers over circuits (`circuit`) and over paths that lose packets (`sliq`). Each is a file: its arguments, and its work in the
+//! What runs for long on a host: an aggregation point between two devices (`ap`), endpoints of its applications (`cp`), a node of the
+//! overlay (`overlay`), and transfers over circuits (`circuit`) and over paths that lose packets (`sliq`). Each is a file: its arguments, and its work in the
 //! [`frame`] that all share. In go a command's arguments, out come what it prints and a [`Failure`] with an exit status. The program
 //! `weir` parses the command line and calls these.
 //!
@@ -31,6 +31,7 @@ mod failure;
 pub mod frame;
 mod key;
 mod output;
+mod overlay;
 pub mod sliq;
 pub mod transfer;
 
@@ -59,5 +60,7 @@ daemons! {
         Ap(ap::ApArgs),
         /// Send and receive files, pipes or datagrams as a flow of an application that aggregation points coordinate
         Cp(cp::CpArgs),
+        /// Join sites by an overlay that forwards over all paths at once: run a node, ask it, change it
+        Overlay(overlay::OverlayArgs),
     }
 }

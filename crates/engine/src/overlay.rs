@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_overlay::admission::Terms;
 use weir_overlay::context::CONTROL;
+use weir_overlay::edge;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
 use weir_plan::address::{address_of, port_of};
 use weir_plan::{Carriage, Group, Run};
@@ -105,12 +106,11 @@ fn add_flow(
     let Some(seat) = seats.get_mut(&enters) else { return };
     if let Some(first) = seat.entering.iter_mut().find(|entering| entering.flow as usize == own) {
         first.counts.push(flow as u32);
-        first.interested = first.interested.map(|nodes| nodes.with(receiver));
+        first.entry.interested = first.entry.interested.map(|nodes| nodes.with(receiver));
         return;
     }
-    seat.entering.push(Entering {
-        flow: flow as u32,
-        counts: vec![flow as u32],
+    let entry = edge::Entering {
+        number: flow as u64,
         to: multicast.map_or(Key::Node(receiver), Key::Group),
         interested: multicast.map(|_| Nodes::of(receiver)),
         terms: terms(run, flow, carriage),
@@ -124,7 +124,8 @@ fn add_flow(
             protocol: UDP,
             dscp: if *is_control { CONTROL } else { 0 },
         },
-    });
+    };
+    seat.entering.push(Entering { flow: flow as u32, counts: vec![flow as u32], entry });
 }
 
 /// Adds what the proxy of a relayed flow's receiver says to that of its sender: it goes first, and waits for no admission.
@@ -141,9 +142,8 @@ fn answer(
         seat.leaving.push(Leaving { port, flow, from: to, to: from, deadline: None, is_answer: true });
     }
     let Some(seat) = seats.get_mut(&leaves) else { return };
-    seat.entering.push(Entering {
-        flow,
-        counts: Vec::new(),
+    let entry = edge::Entering {
+        number: flow.into(),
         to: Key::Node(sender),
         interested: None,
         terms: Terms::elastic(Default::default()),
@@ -157,7 +157,8 @@ fn answer(
             protocol: UDP,
             dscp: CONTROL,
         },
-    });
+    };
+    seat.entering.push(Entering { flow, counts: Vec::new(), entry });
 }
 
 /// What a flow is and asks for.

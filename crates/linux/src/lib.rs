@@ -1,7 +1,7 @@
 //! What the other crates need of Linux, as small types over system calls. Hosts: [`namespace`]s, [`netlink`], [`device`]s and their
 //! offloads ([`ethtool`]), the [`order`] of packets. Packets: sockets for frames ([`port`], [`ring`], and [`shut`], which keeps them from
-//! the kernel's own stack) and for datagrams ([`udp`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`], those that end
-//! with the one that started them ([`process`]).
+//! the kernel's own stack) and for datagrams ([`udp`]), devices whose other end is the process ([`tun`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`], those that end
+//! with the one that started them ([`process`]), what they ask each other ([`question`]).
 
 pub mod clock;
 pub mod device;
@@ -13,10 +13,12 @@ pub mod order;
 pub mod port;
 pub mod privileges;
 pub mod process;
+pub mod question;
 pub mod ring;
 pub mod shut;
 pub mod signals;
 pub mod tcp_info;
+pub mod tun;
 pub mod udp;
 
 pub use clock::{Scheduling, claim_processor};

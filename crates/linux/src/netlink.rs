@@ -23,6 +23,7 @@ use netlink_sys::{
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use weir_base::Prefix;
 
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -149,6 +150,37 @@ impl Netlink {
             message.attributes.push(RouteAttribute::Destination(RouteAddress::from(to)));
         }
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds a route to all addresses with a prefix through a device. What this host sends there has the source `source`, if one is given.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn add_prefix_route(&mut self, index: u32, to: &Prefix, source: Option<IpAddr>) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(to.address());
+        message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Link;
+        message.header.kind = RouteType::Unicast;
+        message.header.destination_prefix_length = to.length();
+        message.attributes =
+            vec![RouteAttribute::Destination(RouteAddress::from(to.address())), RouteAttribute::Oif(index)];
+        message
+            .attributes
+            .extend(source.map(|source| RouteAttribute::PrefSource(RouteAddress::from(source))));
+        self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Sets the MTU of a device, in bytes.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_mtu(&mut self, index: u32, mtu: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.attributes = vec![LinkAttribute::Mtu(mtu)];
+        self.change(RouteNetlinkMessage::SetLink(link), 0)
     }
 
     /// Adds a permanent neighbour.

@@ -314,6 +314,11 @@ impl Admission {
         }
     }
 
+    /// The utility has another priority from now on, above 0.
+    pub fn set_priority(&mut self, priority: f64) {
+        self.terms.utility.set_priority(priority);
+    }
+
     /// The planner gives a transfer this LOG priority.
     pub fn prioritise(&mut self, priority: f64) {
         self.priority = priority;

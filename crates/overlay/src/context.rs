@@ -18,7 +18,7 @@ pub const CONTROL: u8 = 48;
 pub const MOST: usize = 16_384;
 
 /// The fields of the inner IPv4 and UDP headers that do not change within a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Inner {
     /// Source address.
     pub source: u32,

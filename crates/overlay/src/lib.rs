@@ -20,8 +20,10 @@
 //! | [`utility`] | what a flow's rate is worth, and so what it is at a price |
 //! | [`admission`] | how a flow stands and when its packets go; the rule for K |
 //! | [`planner`] | which flows of a node are on (AMP) |
+//! | [`edge`] | the flows that enter at a node, with their admission and its planner |
 //! | [`proxy`] | what stands between unchanged applications and the overlay |
 //! | [`node`] | joins them |
+//! | [`site`] | a node with the programs of its site: datagrams in, datagrams out |
 //!
 //! Everything is a pure state machine: packets, messages and times go in, decisions come out.
 #![forbid(unsafe_code)]
@@ -31,6 +33,7 @@ pub mod advertised;
 pub mod cat;
 pub mod context;
 pub mod depth;
+pub mod edge;
 pub mod forward;
 pub mod gradient;
 #[cfg(test)]
@@ -44,6 +47,7 @@ pub mod packet;
 pub mod planner;
 pub mod proxy;
 pub mod queue;
+pub mod site;
 pub mod starvation;
 pub mod utility;
 pub mod zombie;

@@ -11,6 +11,7 @@
 //! | 0x13 | links of a node, flooded |
 //! | 0x14 | groups that a node has joined, flooded |
 //! | 0x15 | a receiver's report, for the node where a flow enters |
+//! | 0x16 | the signature of the announcement before it, if announcements are signed ([`crate::site`]) |
 //! | 0x30 | the sender's estimate of the link's capacity |
 //! | 0x38, 0x39 | a flow's context is known, is unknown |
 //! | 0x40 to 0x4f | no message but a packet: [`header`] |

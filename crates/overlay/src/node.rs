@@ -240,6 +240,8 @@ pub struct Node<B, C> {
     neighbours: Vec<Neighbour>,
     contexts: Contexts,
     flows: Vec<LocalFlow>,
+    /// Those of them that are closed.
+    closed: Vec<FlowAt>,
     counted: reports::Counted,
     next_flow: u16,
     joined: Vec<GroupId>,
@@ -281,6 +283,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             neighbours: Vec::new(),
             contexts: Contexts::default(),
             flows: Vec::new(),
+            closed: Vec::new(),
             counted: reports::Counted::default(),
             next_flow: 0,
             joined: Vec::new(),
@@ -331,6 +334,10 @@ impl<B: Body, C: Cat> Node<B, C> {
         Some(self.ports.len() - 1)
     }
 
+    /// How many links it has.
+    pub fn ports(&self) -> usize {
+        self.ports.len()
+    }
     /// A link's carrier.
     pub fn cat(&self, port: usize) -> Option<&C> {
         self.ports.get(port).map(|port| &port.cat)
@@ -394,18 +401,34 @@ impl<B: Body, C: Cat> Node<B, C> {
         is_sensitive: bool,
         inner: Inner,
     ) -> FlowAt {
-        let receivers = Nodes::EMPTY;
-        self.flows.push(LocalFlow {
+        let flow = LocalFlow {
             to,
             interested,
             is_sensitive,
             inner,
             flow: None,
-            receivers,
+            receivers: Nodes::EMPTY,
             sequence: 0,
             heard: reports::Heard::new(),
-        });
-        FlowAt(self.flows.len() - 1)
+        };
+        match self.closed.pop() {
+            Some(at) => {
+                self.flows[at.0] = flow;
+                at
+            }
+            None => {
+                self.flows.push(flow);
+                FlowAt(self.flows.len() - 1)
+            }
+        }
+    }
+
+    /// No packet of the flow will be admitted any more. Another flow may have its name afterwards.
+    pub fn close_flow(&mut self, at: FlowAt) {
+        if let Some(flow) = self.flows.get_mut(at.0) {
+            (flow.flow, flow.interested) = (None, Some(Nodes::EMPTY));
+            self.closed.push(at);
+        }
     }
 
     /// K in bits squared per second; `None` before any capacity is known.
@@ -415,6 +438,11 @@ impl<B: Body, C: Cat> Node<B, C> {
             let flooded = self.database.links(leader).and_then(|links| links.k);
             flooded.map(|exponent| libm::exp2(exponent.into())).or(self.k)
         })
+    }
+
+    /// From now on K has this value, in bits squared per second.
+    pub fn set_k(&mut self, k: f64) {
+        self.config.k = Some(k);
     }
 
     /// The depth that admits packets of a flow. `None` while no receiver can be reached, when nothing should be admitted.

@@ -150,6 +150,17 @@ impl Config {
         }
     }
 
+    /// Its priority becomes another, above 0.
+    pub fn set_priority(&mut self, priority: f64) {
+        match self {
+            Config::Log(config) => config.priority = priority,
+            Config::Strap(config) => config.priority = priority,
+            Config::Trap(config) => config.priority = priority,
+            Config::Flog(config) => config.priority = priority,
+            Config::File(config) => config.priority = priority,
+        }
+    }
+
     /// The rate that it has as a whole or not at all, of a flow that offers this; `None` of an elastic one.
     pub fn whole(&self, offered: Rate) -> Option<Rate> {
         match self {

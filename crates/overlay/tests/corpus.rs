@@ -7,6 +7,8 @@ mod overlay;
 mod proxy;
 #[path = "../../../fuzz/checks/relay.rs"]
 mod relay;
+#[path = "../../../fuzz/checks/site.rs"]
+mod site;
 
 use weir_base::Random;
 
@@ -26,6 +28,11 @@ fn messages_and_packets_of_the_corpus_leave_a_node_at_rest_and_bounded() {
 #[test]
 fn datagrams_of_the_corpus_leave_the_receiving_proxy_empty() {
     inputs("proxy").iter().for_each(|input| proxy::check(input));
+}
+
+#[test]
+fn datagrams_and_packets_of_the_corpus_leave_a_site_at_rest_and_bounded() {
+    inputs("site").iter().for_each(|input| site::check(input));
 }
 
 #[test]

@@ -14,9 +14,12 @@ mod credit;
 mod delay;
 mod departure;
 mod due;
+#[cfg(feature = "seal")]
+pub mod envelope;
 mod flight;
 #[cfg(feature = "seal")]
 pub mod handshake;
+pub mod hop;
 #[cfg(feature = "seal")]
 pub mod host;
 #[cfg(feature = "seal")]

@@ -3,6 +3,7 @@
 
 use super::connection::Connection;
 use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Step, answer_to};
+use super::hop::Path;
 use super::opening::Opening;
 use super::seal::{KEY, Seal};
 use super::shared::Shared;
@@ -296,6 +297,27 @@ impl Link {
     /// When the last packet of the peer was accepted; time zero before the first.
     pub fn last_heard(&self) -> Time {
         self.connection.last_heard()
+    }
+
+    /// Whether messages can be sent: it is open, and the peer is heard.
+    pub fn is_up(&self) -> bool {
+        matches!(self.cover, Cover::Plain | Cover::Sealed(_)) && self.connection.is_heard()
+    }
+
+    /// Bytes of all streams that wait for their first transmission.
+    pub fn waiting(&self) -> Bytes {
+        Bytes::new(self.connection.waiting())
+    }
+
+    /// Controllers that fill buffers send nothing for a minute, if there is another one: messages that are sensitive to delay are on
+    /// their way.
+    pub fn give_way(&mut self, now: Time) {
+        self.connection.give_way(now);
+    }
+
+    /// The path. Its delay is that of the first of these streams of which it is known, else half of the round trip.
+    pub fn path(&self, streams: &[u8], now: Time) -> Path {
+        self.connection.path(streams, now)
     }
 
     /// Whether the connection is over: ended by either application, by an error of the peer, or because nothing was heard.

@@ -40,7 +40,7 @@ impl KeyType for Length {
 }
 
 /// A key derived from a secret, for one purpose.
-fn derive(secret: &[u8; KEY], purpose: &[u8]) -> Option<Zeroizing<[u8; KEY]>> {
+pub(super) fn derive(secret: &[u8; KEY], purpose: &[u8]) -> Option<Zeroizing<[u8; KEY]>> {
     let mut derived = Zeroizing::new([0; KEY]);
     let (secret, info) = (Prk::new_less_safe(HKDF_SHA256, secret), [purpose]);
     let expanded: hkdf::Okm<'_, Length> = secret.expand(&info, Length).ok()?;
@@ -61,18 +61,29 @@ impl Epoch {
 }
 
 /// The packet numbers that have arrived.
-struct Replay {
+pub(super) struct Replay {
     highest: Option<u64>,
     seen: [u64; WORDS],
 }
 
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay { highest: None, seen: [0; WORDS] }
+    }
+}
+
 impl Replay {
+    /// The number after the highest; `None` before the first.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.highest.map(|highest| highest + 1)
+    }
+
     fn place(number: u64) -> (usize, u64) {
         ((number / 64) as usize % WORDS, 1 << (number % 64))
     }
 
     /// Whether a packet of this number may be opened.
-    fn is_new(&self, number: u64) -> bool {
+    pub(super) fn is_new(&self, number: u64) -> bool {
         let Some(highest) = self.highest else { return true };
         let (word, bit) = Replay::place(number);
         // The oldest word is emptied as a whole, so the window is up to 63 numbers shorter.
@@ -80,7 +91,7 @@ impl Replay {
     }
 
     /// A packet of this number was opened.
-    fn take(&mut self, number: u64) {
+    pub(super) fn take(&mut self, number: u64) {
         let from = self.highest.map_or(0, |highest| highest / 64 + 1);
         for word in (from..=number / 64).rev().take(WORDS) {
             self.seen[word as usize % WORDS] = 0;
@@ -127,7 +138,7 @@ impl Seal {
             receiving,
             received_epoch: 0,
             received_first: 0,
-            replay: Replay { highest: None, seen: [0; WORDS] },
+            replay: Replay::default(),
         })
     }
 
@@ -165,7 +176,7 @@ impl Seal {
         }
         let plain = packet.len() - TAG;
         let (header, rest) = packet.split_first_chunk_mut::<HEADER>()?;
-        let number = whole(low(header), self.replay.highest.map_or(0, |highest| highest + 1));
+        let number = whole(low(header), self.replay.next().unwrap_or(0));
         if !self.replay.is_new(number) {
             return None;
         }
@@ -200,7 +211,7 @@ fn low(header: &[u8; HEADER]) -> u32 {
     u32::from_be_bytes([header[4], header[5], header[6], header[7]])
 }
 
-fn nonce(number: u64) -> Nonce {
+pub(super) fn nonce(number: u64) -> Nonce {
     let mut nonce = [0; NONCE_LEN];
     nonce[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
     Nonce::assume_unique_for_key(nonce)

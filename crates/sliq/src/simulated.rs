@@ -5,26 +5,14 @@
 
 use super::connection::Connection;
 pub use super::departure::Left;
+use super::hop::Path;
 use super::{Parameters, StreamParameters};
-use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
+use weir_base::{Bytes, Ecn, Random, Time};
 use weir_coord::participation::Identity;
 use weir_endpoint::{Datagram, Endpoint, Message, Setup, Stream};
 
 /// Length of an IPv4 header in bytes.
 const IP_HEADER: u32 = 20;
-
-/// What is known of the path to the peer.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Path {
-    /// The rate that it carries, with headers; `None` before the first measurement.
-    pub capacity: Option<Rate>,
-    /// Mean time from the hand-over of a message to its arrival.
-    pub delay: Span,
-    /// The variance of that time in seconds squared.
-    pub variance: f64,
-    /// The share of packets that it loses.
-    pub loss: f64,
-}
 
 /// How an end is made.
 #[derive(Debug, Clone, Copy)]
@@ -135,9 +123,7 @@ impl Simulated {
 
     /// The path. Its delay is that of the first of these streams of which it is known, else half of the round trip.
     pub fn path(&self, streams: &[u8], now: Time) -> Path {
-        let (delay, variance) = self.connection.passage(streams);
-        let (capacity, loss) = (self.connection.rate_of_path(now), self.connection.loss_of_path());
-        Path { capacity, delay, variance, loss }
+        self.connection.path(streams, now)
     }
 }
 

@@ -4,35 +4,30 @@
 //! A lab places the nodes by `[overlay]`. Links between nodes are `wire`s, whose rate, delay and loss are known at once, so that a link
 //! that loses every packet takes none; or SLIQ connections ([`hop`]), which measure the path.
 
-mod agenda;
 mod carried;
 mod cat;
 mod connected;
-mod entry;
+mod flows;
 mod hop;
 mod paths;
-mod planning;
 mod state;
 
 use crate::{Parameters, StationContext};
-use agenda::Agenda;
 use carried::{Carried, Out};
 use cat::Carrier;
-use entry::Entry;
+use flows::plans;
 use hop::Hop;
 use paths::Paths;
-use planning::plans;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weir_base::{Bytes, FlowId, ParameterError, Rate, Span, Time};
 use weir_fabric::{Decided, Net, Present, Station, Wire};
-use weir_overlay::admission::Terms;
+use weir_overlay::edge::{self, Edge};
 use weir_overlay::gradient::Gradients;
 use weir_overlay::message::header::{LONGEST, is_packet};
-use weir_overlay::planner::Planner;
 use weir_overlay::queue::Limits;
-use weir_overlay::{Admitted, GroupId, Inner, Key, Node, NodeId, Nodes, depth, multicast, zombie};
+use weir_overlay::{Admitted, GroupId, Node, NodeId, depth, multicast, zombie};
 
 /// Headers around each datagram between nodes: IPv4 and UDP.
 const HEADERS: Bytes = Bytes::new(28);
@@ -169,18 +164,8 @@ pub struct Entering {
     pub flow: u32,
     /// The flows that count its packets, one for each receiver; its own is the first.
     pub counts: Vec<u32>,
-    /// Its bin.
-    pub to: Key,
-    /// The receivers that it is for, of a group's members; all of them if `None`.
-    pub interested: Option<Nodes>,
-    /// What it is and asks for.
-    pub terms: Terms,
-    /// The set of flows that are on together or not at all, of which it is one.
-    pub coupled: Option<u32>,
-    /// Whether it is sensitive to latency.
-    pub is_sensitive: bool,
-    /// The headers of its packets.
-    pub inner: Inner,
+    /// What the node is told of it.
+    pub entry: edge::Entering,
 }
 
 /// A flow that leaves the overlay.
@@ -208,11 +193,10 @@ pub(crate) struct OverlayNode<P> {
     seen: Vec<Option<Present>>,
     /// The connections to the neighbours; none where links are wires.
     hops: Vec<Hop>,
-    entries: Vec<Entry>,
-    planner: Option<Planner>,
+    edge: Edge,
+    /// Of each flow of the edge: its number, and the flows that count its packets.
+    entering: Vec<(u32, Vec<u32>)>,
     leaving: Vec<Leaving>,
-    /// When each of them is looked at again.
-    agenda: Agenda,
     /// When the node has something to do, and when the station has.
     node_due: Time,
     due: Time,
@@ -228,7 +212,7 @@ pub(crate) struct OverlayNode<P> {
 
 impl<P> fmt::Debug for OverlayNode<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OverlayNode").field("node", &self.node).field("entries", &self.entries).finish()
+        f.debug_struct("OverlayNode").field("node", &self.node).field("edge", &self.edge).finish()
     }
 }
 
@@ -242,10 +226,9 @@ impl<P: Wire> OverlayNode<P> {
             neighbours: seat.map_or_else(Vec::new, |seat| seat.neighbours.clone()),
             seen: Vec::new(),
             hops: Vec::new(),
-            entries: Vec::new(),
-            planner: None,
+            edge: Edge::new(seat.is_some_and(|seat| config.planner.unwrap_or_else(|| plans(&seat.entering)))),
+            entering: Vec::new(),
             leaving: seat.map_or_else(Vec::new, |seat| seat.leaving.clone()),
-            agenda: Agenda::new([].into_iter()),
             node_due: Time::ZERO,
             due: Time::ZERO,
             now: Time::ZERO,
@@ -263,10 +246,10 @@ impl<P: Wire> OverlayNode<P> {
                 station.hops = seat.neighbours.iter().map(hop).collect();
             }
             seat.groups.iter().for_each(|group| node.join(*group));
-            let is_planned = config.planner.unwrap_or_else(|| plans(&seat.entering));
-            station.planner = is_planned.then(|| Planner::new(Time::ZERO));
-            station.entries = seat.entering.iter().map(|flow| Entry::new(flow, seat.seed, node)).collect();
-            station.agenda = Agenda::new(station.entries.iter().map(|entry| entry.next));
+            for Entering { flow, counts, entry } in &seat.entering {
+                station.edge.open(entry, seat.seed, node);
+                station.entering.push((*flow, counts.clone()));
+            }
         }
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
@@ -286,7 +269,7 @@ impl<P: Wire> OverlayNode<P> {
         }
         let Some(node) = &self.node else { return };
         self.node_due = node.next_time(self.now);
-        self.due = self.node_due.min(self.flows_due()).min(self.hops_due());
+        self.due = self.node_due.min(self.edge.next_time()).min(self.hops_due());
     }
 
     fn call_once(
@@ -321,11 +304,10 @@ impl<P: Wire> OverlayNode<P> {
         let Some((head, zeros)) = packet.payload() else { return net.forward(packet) };
         let bytes = head.len() as u32 + zeros;
         let Some(node) = &self.node else { return net.forward(packet) };
-        let entry = &mut self.entries[at];
-        net.take_in(&mut packet, entry.counts.iter().copied());
+        let Some(entry) = self.edge.entry(at) else { return net.forward(packet) };
+        net.take_in(&mut packet, self.entering[at].1.iter().copied());
         let (flow, admitted) = (entry.at, Admitted { ecn: packet.ecn() as u8, ..entry.admitted });
-        entry.has_sent(node, bytes, net.now());
-        self.agenda.set(at, entry.next);
+        self.edge.has_sent(at, bytes, node, net.now());
         let carried = Carried::new(packet, bytes);
         self.call(1, net, |node, now, out| node.admit(flow, admitted, carried, now, out));
     }
@@ -375,20 +357,6 @@ impl<P: Wire> OverlayNode<P> {
         }
         has_changed
     }
-
-    /// Admits the flows whose time has come.
-    fn admit(&mut self, net: &mut Net<'_, P>) {
-        let (now, Some(node)) = (net.now(), &self.node) else { return };
-        let mut first = 0;
-        while let Some(at) = self.agenda.due(first, now) {
-            let entry = &mut self.entries[at];
-            if entry.look(node, now) {
-                net.admit(FlowId(entry.flow));
-            }
-            self.agenda.set(at, entry.next);
-            first = at + 1;
-        }
-    }
 }
 
 impl<P: Wire> Station<P> for OverlayNode<P> {
@@ -410,18 +378,17 @@ impl<P: Wire> Station<P> for OverlayNode<P> {
     fn on_timer(&mut self, net: &mut Net<'_, P>) {
         let has_changed = self.look_at_links(net);
         self.wake_hops(net.now());
-        self.plan(net);
-        self.admit(net);
+        self.look_at_flows(net);
         // Flows are looked at more often than the node has something to do.
         if !has_changed && self.hops.is_empty() && self.node_due > net.now() {
-            self.due = self.node_due.min(self.flows_due());
+            self.due = self.node_due.min(self.edge.next_time());
             return;
         }
         self.call(0, net, |node, now, out| node.on_timer(now, out));
     }
 
     fn admits(&self, flow: FlowId) -> bool {
-        self.entry_at(flow.0).is_some_and(|at| self.entries[at].is_open)
+        self.entry_at(flow.0).and_then(|at| self.edge.entry(at)).is_some_and(edge::Entry::is_open)
     }
 
     fn held(&self) -> u64 {

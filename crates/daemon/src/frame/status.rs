@@ -1,24 +1,16 @@
-//! The status of daemons. Each answers at an abstract Unix socket (unix(7)) whose name is its command and its own name: it belongs to the
-//! network namespace, only one process can have it, and it goes with that process.
+//! The status of daemons. Each answers questions under a name: that of its command, and its own.
 
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use weir_linux::privileges::is_trusted;
+use weir_linux::question;
 
 /// Beginning of the sockets' names.
 const PREFIX: &str = "weir-";
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest answer: 256 connections with some values each.
-const LONGEST: u64 = 1 << 20;
 
 /// What a daemon has counted and measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -158,9 +150,9 @@ impl Status {
     }
 }
 
-/// The address at which a daemon of this command and name answers.
-fn address(command: &str, name: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("{PREFIX}{}:{name}", command.replace(' ', "-")))
+/// The name under which a daemon of this command and name answers.
+fn address(command: &str, name: &str) -> String {
+    format!("{PREFIX}{}:{name}", command.replace(' ', "-"))
 }
 
 fn article(kind: &str) -> &'static str {
@@ -168,7 +160,7 @@ fn article(kind: &str) -> &'static str {
 }
 
 /// The socket at which a daemon answers.
-pub(super) struct Listener(UnixListener);
+pub(super) struct Listener(question::Listener);
 
 impl Listener {
     /// Takes the name of a daemon.
@@ -176,7 +168,7 @@ impl Listener {
     /// # Errors
     /// Another process of this command has it.
     pub(super) fn open(command: &str, kind: &str, name: &str) -> Result<Listener, Failure> {
-        let listener = address(command, name).and_then(|address| UnixListener::bind_addr(&address));
+        let listener = question::Listener::open(&address(command, name));
         listener.map(Listener).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::bad_input(
                 format!("{} {kind} is already running at {name}", article(kind)),
@@ -191,40 +183,24 @@ impl Listener {
 
     /// Answers until the process ends.
     pub(super) fn serve(&self, status: &dyn Fn() -> Status) {
-        for stream in self.0.incoming().flatten().filter(is_trusted) {
-            let _ = answer(stream, status);
-        }
+        self.0.serve(
+            || false,
+            |asked| match asked {
+                Some(_) => serde_json::to_vec(&status()).unwrap_or_default(),
+                None => Vec::new(),
+            },
+        );
     }
-}
-
-fn answer(mut stream: UnixStream, status: &dyn Fn() -> Status) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(&serde_json::to_vec(&status())?)
 }
 
 /// The daemons of this network namespace: the command of each, with `-` for spaces, and its name.
 fn running() -> Vec<(String, String)> {
-    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    // Abstract names begin with @ there, listening sockets have the flag 00010000 (proc(5)).
-    let of = |line: &str| {
-        let listens = line.split_whitespace().nth(3) == Some("00010000");
-        let (_, daemon) = line.split_once(&format!(" @{PREFIX}"))?;
-        let (command, name) = daemon.split_once(':')?;
-        listens.then(|| (command.to_owned(), name.to_owned()))
-    };
-    let mut daemons: Vec<_> = sockets.lines().filter_map(of).collect();
-    daemons.sort();
-    daemons
+    let of = |name: String| name.split_once(':').map(|(command, name)| (command.to_owned(), name.to_owned()));
+    question::names(PREFIX).into_iter().filter_map(of).collect()
 }
 
 fn ask(command: &str, name: &str) -> io::Result<Status> {
-    let stream = UnixStream::connect_addr(&address(command, name)?)?;
-    if !is_trusted(&stream) {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut text = vec![];
-    stream.take(LONGEST).read_to_end(&mut text)?;
+    let text = question::ask(&address(command, name), b"")?;
     if text.is_empty() {
         return Err(io::Error::other("it answers only root and its own user"));
     }

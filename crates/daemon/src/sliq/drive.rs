@@ -20,6 +20,10 @@ pub trait Application {
     /// Something may have happened to a connection: it has opened, something can be read, there is room to write, or somebody has
     /// asked for it.
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time);
+    /// What a connection had to send has left, so that it may take more.
+    fn on_sent(&mut self, number: usize, host: &mut Host, now: Time) {
+        let _ = (number, host, now);
+    }
     /// A connection is over; its number may be used again.
     fn on_over(&mut self, number: usize, host: &mut Host, now: Time);
     /// When [`Application::on_timer`] is due.
@@ -114,6 +118,7 @@ fn look_at_all(
         if !port.send(peer, &mut |into| host.transmit(number, into, now))? {
             blocked.push(number);
         }
+        application.on_sent(number, host, now);
         if host.settle(number, now) {
             application.on_over(number, host, now);
         }

@@ -129,6 +129,14 @@ proptest! {
         prop_assert!(rest.is_empty());
     }
 
+    /// So the origin's signature holds wherever a node writes again what it has read.
+    #[test]
+    fn what_was_read_is_written_as_it_was(message in message()) {
+        let (mut bytes, mut again) = (Vec::new(), Vec::new());
+        message.encode(&mut bytes);
+        Message::decode(&bytes).unwrap().0.encode(&mut again);
+        prop_assert_eq!(bytes, again);
+    }
     #[test]
     fn a_part_of_a_message_is_refused(message in message(), part in 0.0..1.0) {
         let mut bytes = vec![];

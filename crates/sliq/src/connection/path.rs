@@ -2,7 +2,8 @@
 
 use super::{Connection, State};
 use crate::departure::Left;
-use weir_base::{Rate, Span, Time};
+use crate::hop::Path;
+use weir_base::{Span, Time};
 
 impl Connection {
     /// Whether it is open and the peer is heard.
@@ -20,19 +21,15 @@ impl Connection {
         self.outgoing.values().map(|stream| stream.unsent()).sum()
     }
 
-    /// The path's rate; `None` before the first measurement.
-    pub(crate) fn rate_of_path(&self, now: Time) -> Option<Rate> {
-        self.capacity.path(now)
-    }
-
-    /// The share of packets that the path loses.
-    pub(crate) fn loss_of_path(&self) -> f64 {
-        self.per.rate()
+    /// The path, its delay by these streams.
+    pub(crate) fn path(&self, streams: &[u8], now: Time) -> Path {
+        let (delay, variance) = self.passage(streams);
+        Path { capacity: self.capacity.path(now), delay, variance, loss: self.per.rate() }
     }
 
     /// Mean and variance (in seconds squared) of the time from hand-over to arrival: of the first of these streams of which it is known,
     /// else half of the round trip.
-    pub(crate) fn passage(&self, streams: &[u8]) -> (Span, f64) {
+    fn passage(&self, streams: &[u8]) -> (Span, f64) {
         let of = |id: &u8| self.outgoing.get(id).and_then(|stream| stream.passage.known());
         let known = streams.iter().find_map(of);
         known.unwrap_or_else(|| (self.rtt.smoothed().unwrap_or(Span::ZERO) / 2, 0.0))

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{DeliveryName, Drop, FastStart, SealName};
 use std::collections::VecDeque;
+use weir_base::{Rate, Span};
 
 const DEPTHS: u8 = 0;
 const DATA: u8 = 1;

@@ -1,9 +1,10 @@
 //! What carries packets between neighbouring nodes, as a lab names it, and as a node sees it.
 
-use super::{HEADERS, hop};
+use super::HEADERS;
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_overlay::cat::{Cat, Delay};
 use weir_overlay::{Reported, Wire};
+use weir_sliq::hop;
 
 mod wire {
     /// A wire has no parameters of its own: it is the link.

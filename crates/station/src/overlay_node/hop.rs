@@ -1,112 +1,20 @@
-//! A SLIQ connection to a neighbouring node: which stream carries what, and what the node is told of the path.
+//! A simulated connection to a neighbouring node, and what the node is told of the path ([`weir_sliq::hop`] has its streams).
 //!
-//! Source: digest A 3.1 (streams), A 3.8. The study has a fifth stream with packets that probe the capacity; here SLIQ's packet pairs measure it
-//! at the start. The zeros that stand for an application's data hold what the records must know of a packet, so that it survives the
-//! connection, which knows bytes alone. A payload shorter than these 16 bytes is carried as if it were as long.
+//! The zeros that stand for an application's data hold what the records must know of a packet, so that it survives the connection, which
+//! knows bytes alone. A payload shorter than these 20 bytes is carried as if it were as long.
 
 use super::{HEADERS, Neighbour};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt;
-use weir_base::{Bytes, Ecn, Span, Time};
+use weir_base::{Ecn, Span, Time};
 use weir_endpoint::Datagram;
 use weir_overlay::cat::Delay;
 use weir_overlay::{Reported, Signal};
+use weir_sliq::hop::{CONTROL, Config, DATA, DEPTHS, SENSITIVE};
 use weir_sliq::simulated::{Ends, Left, Simulated};
-use weir_sliq::wire::{DATA_HEADER, DUE, HEADER, TAG};
-use weir_sliq::{DeliveryName, Drop, FastStart, Order, Parameters, SealName, StreamParameters};
 
-/// Streams, in the order in which a connection has them.
-const DEPTHS: u8 = 0;
-const SENSITIVE: u8 = 1;
-const CONTROL: u8 = 2;
-const DATA: u8 = 3;
-
-/// Retransmissions of a packet at most (digest A 3.1).
-const LIMIT: u32 = 5;
-/// Packets that a stream of data holds, and datagrams that the stream of control holds (digest A 3.1).
-const PACKETS: u64 = 246;
-const CONTROLS: u64 = 100;
 /// Bytes of what stands before a packet, beside its own: when its host sent it and how long it has waited, in nanoseconds, and the zeros
 /// behind its first bytes.
 const NOTES: usize = 20;
-
-/// Parameters of the connections between nodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The congestion controllers: one, or two in the order of preference. A controller that fills buffers gives way to one that does not
-    /// while packets with a deadline are on their way.
-    #[schemars(length(min = 1, max = 2))]
-    pub cc: Vec<weir_control::Config>,
-    /// Whether packets have the length of encrypted and authenticated ones.
-    pub seal: SealName,
-    /// How packets that are sensitive to latency are delivered.
-    pub sensitive: StreamParameters,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        let cc = ["cubic", "copa"].into_iter().filter_map(|name| name.parse().ok()).collect();
-        let sensitive = StreamParameters {
-            delivery: DeliveryName::SemiReliable,
-            limit: LIMIT,
-            order: Some(Order::Any),
-            priority: 3,
-            queue: packets(PACKETS),
-            ..StreamParameters::default()
-        };
-        Config { cc, seal: SealName::Noise, sensitive }
-    }
-}
-
-/// Room for so many full packets.
-fn packets(count: u64) -> Bytes {
-    Bytes::new(count * 1500)
-}
-
-impl Config {
-    /// The first value outside its range, by name.
-    pub(super) fn fault(&self) -> Option<&'static str> {
-        let lacks_deadline =
-            self.sensitive.delivery == DeliveryName::ArqFec && self.sensitive.deadline.is_none();
-        let names_none = !(1..=2).contains(&self.cc.len());
-        names_none.then_some("cc").or(lacks_deadline.then_some("sensitive"))
-    }
-
-    /// Bytes that SLIQ puts around a packet.
-    pub(super) fn headers(&self, has_due: bool) -> Bytes {
-        let tag = if self.seal == SealName::None { 0 } else { TAG };
-        let due = if has_due { DUE } else { 0 };
-        Bytes::new((HEADER + DATA_HEADER + due + tag) as u64)
-    }
-
-    fn streams(&self) -> [StreamParameters; 3] {
-        let control = StreamParameters {
-            priority: 4,
-            queue: packets(CONTROLS),
-            delivery: DeliveryName::SemiReliable,
-            limit: LIMIT,
-            ..Config::default().sensitive
-        };
-        let data = StreamParameters { priority: 5, queue: packets(PACKETS), ..control.clone() };
-        [self.sensitive.clone(), control, data]
-    }
-
-    fn parameters(&self) -> Parameters {
-        let depths = StreamParameters {
-            delivery: DeliveryName::BestEffort,
-            order: Some(Order::Any),
-            priority: 2,
-            // One message waits; a newer one takes its place.
-            queue: Bytes::new(1),
-            drop: Drop::Oldest,
-            ..StreamParameters::default()
-        };
-        let (seal, fast_start) = (self.seal, FastStart::Always);
-        Parameters { stream: depths, seal, fast_start, ..Parameters::default() }
-    }
-}
 
 /// IP bytes of packets that have left, by their purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -256,13 +164,12 @@ impl Hop {
     /// What the node is told.
     pub(super) fn reported(&self, now: Time) -> Reported {
         let path = self.link.path(&[SENSITIVE, DATA, CONTROL], now);
-        let lost = (0..=LIMIT).fold(1.0, |lost, _| lost * path.loss);
         Reported {
             is_up: self.link.is_up(),
             waiting: self.link.waiting(),
             capacity: path.capacity.unwrap_or_default(),
             delay: Delay { mean: path.delay, variance: path.variance },
-            loss: lost,
+            loss: path.lost_for_good(),
         }
     }
 }

@@ -45,7 +45,8 @@ impl<P: Wire> OverlayNode<P> {
         count("zombie_bytes_left", sent.zombies_left);
         count("expired_packets", self.expired);
         count("overflowed_packets", sent.overflowed);
-        count("admitted_bit_per_s", self.entries.iter().map(super::Entry::rate).sum());
+        let rates = self.edge.entries().map(|(_, entry)| entry.admission.rate().bits_per_sec());
+        count("admitted_bit_per_s", rates.sum());
         let (real, zombies) =
             node.bins().fold((0, 0), |(real, zombies), bin| (real + bin.real, zombies + bin.zombies));
         count("real_bytes", real);

@@ -18,6 +18,7 @@ mod layout;
 mod manual;
 mod observe;
 mod optimum;
+mod overlay;
 mod packages;
 mod place;
 mod plots;

@@ -1,4 +1,4 @@
-//! When each of a fixed number of things is due: a tournament over their times. The soonest time is known at once, to change one time costs
+//! When each of several things is due: a tournament over their times. The soonest time is known at once, to change one time costs
 //! the logarithm of their number, and those that are due are found in the order of their numbers.
 
 use weir_base::Time;
@@ -12,9 +12,16 @@ pub(super) struct Agenda {
     leaves: usize,
 }
 
+impl Default for Agenda {
+    fn default() -> Agenda {
+        Agenda::new(std::iter::empty())
+    }
+}
+
 impl Agenda {
     /// All of these times, in the order of the things' numbers.
-    pub(super) fn new(times: impl ExactSizeIterator<Item = Time>) -> Agenda {
+    fn new(times: impl Iterator<Item = Time>) -> Agenda {
+        let times: Vec<Time> = times.collect();
         let leaves = times.len().next_power_of_two();
         let mut agenda = Agenda { times: vec![Time::NEVER; 2 * leaves], leaves };
         for (place, time) in agenda.times[leaves..].iter_mut().zip(times) {
@@ -24,6 +31,16 @@ impl Agenda {
             agenda.times[node] = agenda.sooner(node);
         }
         agenda
+    }
+
+    /// One thing more, with the next number.
+    pub(super) fn push(&mut self, number: usize, time: Time) {
+        if number >= self.leaves {
+            let times = self.times.split_off(self.leaves);
+            *self = Agenda::new(times.into_iter().chain([time]));
+        } else {
+            self.set(number, time);
+        }
     }
 
     fn sooner(&self, node: usize) -> Time {
@@ -99,7 +116,7 @@ mod tests {
 
     #[test]
     fn without_anything_nothing_is_due() {
-        let agenda = Agenda::new([].into_iter());
+        let agenda = Agenda::default();
         assert_eq!((agenda.soonest(), agenda.due(0, at(1)), agenda.due(1, at(1))), (Time::NEVER, None, None));
     }
 
@@ -109,7 +126,8 @@ mod tests {
         let mut random = Random::stream_of(7, "agenda", 0);
         for count in 1..=20_usize {
             let mut times = vec![Time::NEVER; count];
-            let mut agenda = Agenda::new(times.iter().copied());
+            let mut agenda = Agenda::default();
+            (0..count).for_each(|number| agenda.push(number, Time::NEVER));
             for _ in 0..200 {
                 let number = random.below(count as u64) as usize;
                 times[number] = at(random.below(30));

@@ -1,0 +1,145 @@
+//! `weir overlay`: a node of the backpressure overlay on this host, and what it says of its neighbours and flows.
+
+mod ask;
+mod carrier;
+mod config;
+mod control;
+mod device;
+mod node;
+mod signing;
+
+use crate::failure::Failure;
+use crate::frame::{Common, Daemon, Process};
+use crate::output::print;
+use crate::transfer::Keys;
+use crate::{
+    Run,
+    overlay::ask::{SetArgs, StatusArgs, WhyArgs},
+};
+use clap::{Args, Subcommand};
+use config::Plan;
+use signing::SigningKey;
+use std::path::PathBuf;
+
+/// The arguments of `weir overlay`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, for site A of three sites; docs/overlay-hosts.md has all of it:
+  weir overlay keygen a.key                   prints this node's public keys, which all nodes are given
+  weir overlay check a.toml
+  weir overlay node a.toml
+  weir overlay status
+  weir overlay why 10.1.0.1:5000-10.2.0.1:5000")]
+pub struct OverlayArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a node's keys, and print the public ones for the files of all nodes
+    Keygen(KeygenArgs),
+    /// Read a node's file and say what the node would be
+    Check(CheckArgs),
+    /// Run a node: programs of the site use the overlay by a device with routes to the other sites
+    Node(NodeArgs),
+    /// Show the neighbours and the flows of the nodes on this host
+    Status(StatusArgs),
+    /// Say how a flow stands, and what was decided about it
+    Why(WhyArgs),
+    /// Change a flow's priority, or the node's K
+    Set(SetArgs),
+}
+
+impl Run for OverlayArgs {
+    fn run(&self) -> Result<(), Failure> {
+        match &self.action {
+            Action::Keygen(args) => args.run(),
+            Action::Check(args) => args.run(),
+            Action::Node(args) => Run::run(args),
+            Action::Status(args) => args.run(),
+            Action::Why(args) => args.run(),
+            Action::Set(args) => args.run(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir overlay keygen a.key              makes the file, and prints the lines `key` and `sign` of its [[node]]
+  weir overlay keygen a.key --again      prints these lines of a file that is there")]
+struct KeygenArgs {
+    /// The file for the private key; it must not exist yet
+    file: PathBuf,
+    /// The file is there: print its public keys
+    #[arg(long)]
+    again: bool,
+}
+
+impl KeygenArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let keys = match self.again {
+            true => Keys::of_command(&self.file, "overlay")?,
+            false => Keys::generate(&self.file).map_err(|error| {
+                let message = format!("cannot write {}: {error}", self.file.display());
+                Failure::bad_input(
+                    message,
+                    "name a new file; with --again the keys of one that is there are printed",
+                )
+            })?,
+        };
+        let sign = signing_key(&keys)?.public();
+        print(&format!("key = \"{}\"\nsign = \"{sign}\"\n", keys.public))
+    }
+}
+
+/// The key by which the owner of these keys signs.
+fn signing_key(keys: &Keys) -> Result<SigningKey, Failure> {
+    SigningKey::of(keys).ok_or_else(|| Failure::failed("cannot derive a key for signatures"))
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir overlay check /etc/weir/a.toml
+
+Exit status: 0 the file is right; 2 it is not, with the line and what to write.")]
+struct CheckArgs {
+    /// The node's file
+    file: PathBuf,
+}
+
+impl CheckArgs {
+    fn run(&self) -> Result<(), Failure> {
+        print(&Plan::read(&self.file)?.to_string())
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir overlay node /etc/weir/a.toml --metrics 127.0.0.1:9100
+
+It runs until it is interrupted. It makes a device with routes to the other sites; both are gone when it ends, also when it is killed. On \
+SIGHUP it reads the services of its file again; if anything in the file is wrong, nothing changes.
+Exit status: 0 interrupted; 1 the device was removed; 2 bad input.")]
+struct NodeArgs {
+    /// The node's file
+    file: PathBuf,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Daemon for NodeArgs {
+    const COMMAND: &'static str = "overlay node";
+    const KIND: &'static str = "overlay node";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn work(&self, process: &Process) -> Result<(), Failure> {
+        node::run(&self.file, process)
+    }
+}

@@ -1,0 +1,108 @@
+//! The planner of a node: what it is told, and what is done when it decides.
+
+use super::{Edge, Entry};
+use crate::cat::Cat;
+use crate::node::{FlowAt, Node};
+use crate::packet::Body;
+use crate::planner::{BinSeen, FlowSeen, NodeSeen};
+use crate::utility::Seen;
+use weir_base::{Bytes, Rate, Span, Time};
+
+/// The planner waits so long for K.
+const WITHOUT_K: Span = Span::from_millis(100);
+
+impl Edge {
+    /// When the planner has something to do.
+    pub(super) fn planner_due(&self) -> Time {
+        self.planner.as_ref().map_or(Time::NEVER, |planner| planner.next_time().max(self.plans_from))
+    }
+
+    /// Tells the planner how all is, and does what it decides. `opened` is told the places of the flows that may send from now on.
+    pub(super) fn plan<B: Body, C: Cat>(
+        &mut self,
+        node: &Node<B, C>,
+        around: Bytes,
+        now: Time,
+        opened: &mut impl FnMut(usize),
+    ) {
+        if self.planner_due() > now {
+            return;
+        }
+        let Some(k) = node.k() else {
+            // No link has told its capacity yet.
+            self.plans_from = now + WITHOUT_K;
+            return;
+        };
+        let Some(mut planner) = self.planner.take() else { return };
+        let (capacities, bins) = (payload_capacities(node, around), self.bins_seen(node));
+        let present = self.entries().filter(|(_, entry)| entry.admission.standing().is_present());
+        let flows: Vec<FlowSeen<'_>> = present.map(|(at, entry)| seen(at, entry, k, now)).collect();
+        let told = NodeSeen { k, capacities: &capacities, flows: &flows, bins: &bins };
+        let decisions = planner.on_report(&told, now).to_vec();
+        let transfers = planner.transfers(&told);
+        drop(flows);
+        self.planner = Some(planner);
+        for (flow, priority) in transfers {
+            if let Some(Some(entry)) = self.entries.get_mut(flow as usize) {
+                entry.admission.prioritise(priority);
+            }
+        }
+        for decision in decisions {
+            let at = decision.flow as usize;
+            let Some(Some(entry)) = self.entries.get_mut(at) else { continue };
+            let was_open = entry.is_open;
+            entry.admission.command(decision.command, decision.reason, now);
+            entry.settle(now);
+            self.agenda.set(at, entry.next);
+            if entry.is_open && !was_open {
+                opened(at);
+            }
+        }
+        self.entries_mut().for_each(|(_, entry)| entry.peak = entry.price);
+    }
+
+    /// The bins in which flows enter here.
+    fn bins_seen<B: Body, C: Cat>(&self, node: &Node<B, C>) -> Vec<BinSeen> {
+        let mut bins: Vec<BinSeen> = Vec::new();
+        let ways = |flow: FlowAt| {
+            let receivers = node.receivers(flow);
+            let toward = |to| (0..node.ports()).map(|port| node.delay_via(port, to)).collect();
+            receivers.iter().map(toward).collect()
+        };
+        for (_, entry) in self.entries() {
+            match bins.iter_mut().find(|bin| bin.key == entry.to) {
+                Some(bin) => bin.peak = bin.peak.max(entry.peak),
+                None => {
+                    let depth = node.price(entry.at).unwrap_or_default();
+                    let peak = entry.peak.max(depth);
+                    bins.push(BinSeen { key: entry.to, depth, peak, ways: ways(entry.at) });
+                }
+            }
+        }
+        bins
+    }
+}
+
+/// What each link can carry of payload: its capacity less the part that headers and messages have had so far. `around` are the headers of
+/// a datagram between nodes, without the overlay's own.
+fn payload_capacities<B: Body, C: Cat>(node: &Node<B, C>, around: Bytes) -> Vec<Rate> {
+    let (sent, each) = (node.counters(), around.get());
+    let beside = sent.header_bytes + each * sent.packets + sent.signal_bytes + each * sent.signals;
+    let part = match sent.body_bytes {
+        0 => 1.0,
+        payload => payload as f64 / (payload + beside) as f64,
+    };
+    let capacity = |port: usize| {
+        let up = node.neighbour(port).and_then(|_| node.cat(port));
+        up.map_or_else(Rate::default, |cat| cat.capacity().scale(part))
+    };
+    (0..node.ports()).map(capacity).collect()
+}
+
+/// What the planner is told of a flow.
+fn seen(at: usize, entry: &Entry, k: f64, now: Time) -> FlowSeen<'_> {
+    let see = Seen { k, depth: entry.price, loss: None };
+    let needed = move |elastic: Rate| entry.admission.needed_priority(&see, elastic, now);
+    let number = u32::try_from(at).unwrap_or(u32::MAX);
+    FlowSeen { needed: Box::new(needed), ..FlowSeen::of(number, entry.to, entry.coupled, &entry.admission) }
+}

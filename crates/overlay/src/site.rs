@@ -1,0 +1,407 @@
+//! A node with the programs of its site: their datagrams become flows, which are admitted, and what arrives for them leaves as it came.
+//!
+//! The driver hands in datagrams of programs and what comes from neighbours, calls [`Site::on_timer`] at [`Site::next_time`], and carries
+//! out what is said to an [`Outside`]. A [`Cover`] protects bodies and announcements against the nodes between.
+
+mod carried;
+pub mod datagram;
+mod flows;
+mod places;
+mod service;
+mod signed;
+
+pub use carried::Carried;
+pub use flows::{Counts, Told};
+pub use places::Places;
+pub use service::Service;
+pub use signed::Signature;
+
+use crate::admission::Standing;
+use crate::cat::Cat;
+use crate::context::{Context, Inner};
+use crate::edge::{Edge, Entering};
+use crate::forward::Reason;
+use crate::message::header::{LONGEST, is_packet};
+use crate::node::{self, Admitted, Discard, Node, Output, Signal};
+use crate::nodes::NodeId;
+use crate::packet::{Key, Packet};
+use datagram::Fate;
+use flows::{Flows, Waiting};
+use signed::Announcements;
+use weir_base::{Bytes, ParameterError, Time};
+
+/// Bodies whose space is kept.
+const SPARES: usize = 256;
+
+/// What a site is.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The node's number.
+    pub id: NodeId,
+    /// Its boot epoch: beyond that of its last start.
+    pub epoch: u32,
+    /// Seed of random draws.
+    pub seed: u64,
+    /// Parameters of the node.
+    pub node: node::Config,
+    /// Which addresses are behind which node.
+    pub places: Places,
+    /// What the programs' flows are and ask for.
+    pub services: Vec<Service>,
+    /// Headers around each datagram between nodes, without the overlay's own.
+    pub around: Bytes,
+}
+
+/// Carries out what a site decides.
+pub trait Outside {
+    /// A packet goes over a link: its header, and its body.
+    fn packet(&mut self, port: usize, header: &[u8], body: &[u8], is_sensitive: bool);
+    /// A datagram of messages goes over a link.
+    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal);
+    /// A datagram leaves for a program.
+    fn deliver(&mut self, datagram: &[u8]);
+}
+
+/// Protects what is said between nodes that are no neighbours: bodies of packets, between the two nodes at which a flow enters and leaves, and
+/// announcements, which all nodes pass on.
+pub trait Cover {
+    /// Seals a body for the node `to`; the flow's fields are authenticated with it. Returns whether that was possible.
+    fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool;
+    /// Opens a body of the node `from` in place; `None` if it is not of that node, or has come before.
+    fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]>;
+    /// Whether announcements are signed by their origin, in the whole network.
+    fn signs(&self) -> bool;
+    /// This node's signature of an announcement.
+    fn sign(&mut self, announcement: &[u8]) -> Signature;
+    /// Whether a signature of an announcement is that of the node `origin`.
+    fn verify(&mut self, origin: NodeId, announcement: &[u8], signature: &Signature) -> bool;
+}
+
+/// No cover: bodies are carried as they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Plain;
+
+impl Cover for Plain {
+    fn seal(&mut self, _: NodeId, _: &Inner, _: &mut Vec<u8>) -> bool {
+        true
+    }
+    fn open<'a>(&mut self, _: NodeId, _: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
+        Some(body)
+    }
+    fn signs(&self) -> bool {
+        false
+    }
+    fn sign(&mut self, _: &[u8]) -> Signature {
+        [0; signed::LENGTH]
+    }
+    fn verify(&mut self, _: NodeId, _: &[u8], _: &Signature) -> bool {
+        true
+    }
+}
+
+/// A node with its site.
+#[derive(Debug)]
+pub struct Site<C, S> {
+    config: Config,
+    node: Node<Carried, C>,
+    edge: Edge,
+    flows: Flows,
+    /// What the node's output needs beside the driver.
+    exit: Exit<S>,
+    /// The flows that may send from now on, kept for its space.
+    opened: Vec<usize>,
+    /// The messages that have come in a datagram, kept for their space.
+    messages: Vec<u8>,
+}
+
+/// The way out of the overlay.
+#[derive(Debug)]
+struct Exit<S> {
+    id: NodeId,
+    places: Places,
+    cover: S,
+    announcements: Announcements,
+    counts: Counts,
+    /// Bodies that nothing holds, and the datagram that leaves.
+    spares: Vec<Carried>,
+    datagram: Vec<u8>,
+}
+
+/// Carries out what the node decides.
+struct Out<'a, O, S> {
+    outside: &'a mut O,
+    exit: &'a mut Exit<S>,
+}
+
+impl<S: Cover> Exit<S> {
+    fn keep(&mut self, body: Carried) {
+        if self.spares.len() < SPARES {
+            self.spares.push(body);
+        }
+    }
+
+    /// Makes the datagram that a packet was. Returns whether it leaves: its source must be behind the node at which its flow has entered,
+    /// and its destination behind this one.
+    fn restore(&mut self, packet: &mut Packet<Carried>, inner: &Inner) -> bool {
+        let from = packet.flow.source;
+        if self.places.node_of(inner.source) != Some(from)
+            || self.places.node_of(inner.destination) != Some(self.id)
+        {
+            self.counts.foreign += 1;
+            return false;
+        }
+        let Some(body) = self.cover.open(from, inner, packet.body.get_mut()) else {
+            self.counts.unsealed += 1;
+            return false;
+        };
+        let Packet { hops, ecn, checksum, sequence, .. } = *packet;
+        let leaves = datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram);
+        self.counts.malformed += u64::from(!leaves);
+        leaves
+    }
+}
+
+impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
+    fn send(&mut self, port: usize, header: &[u8], packet: Packet<Carried>, _: Reason) {
+        let is_sensitive = packet.is_sensitive || packet.due.is_some();
+        self.outside.packet(port, header, packet.body.get(), is_sensitive);
+        self.exit.keep(packet.body);
+    }
+    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal) {
+        let Exit { id, cover, announcements, .. } = &mut *self.exit;
+        let datagram = if cover.signs() { announcements.sign(*id, datagram, cover) } else { datagram };
+        self.outside.signal(port, datagram, what);
+    }
+    fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
+        if self.exit.restore(&mut packet, &context.inner) {
+            self.exit.counts.delivered += 1;
+            self.outside.deliver(&self.exit.datagram);
+        }
+        self.exit.keep(packet.body);
+    }
+    fn discard(&mut self, body: Carried, why: Discard) {
+        self.exit.counts.discarded(why);
+        self.exit.keep(body);
+    }
+}
+
+impl<C: Cat, S: Cover> Site<C, S> {
+    /// A site without links.
+    ///
+    /// # Errors
+    /// The first fault of the node's configuration.
+    pub fn new(config: Config, cover: S) -> Result<Site<C, S>, ParameterError> {
+        let node = Node::new(config.id, config.epoch, config.node.clone())?;
+        let places = config.places.clone();
+        let (counts, spares, datagram) = (Counts::default(), Vec::new(), Vec::new());
+        let announcements = Announcements::default();
+        let exit = Exit { id: config.id, places, cover, announcements, counts, spares, datagram };
+        let is_planned = config
+            .services
+            .iter()
+            .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
+        let (edge, flows) = (Edge::new(is_planned), Flows::default());
+        Ok(Site { config, node, edge, flows, exit, opened: Vec::new(), messages: Vec::new() })
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node<Carried, C> {
+        &self.node
+    }
+
+    /// The node, to connect it and to tell it of its links.
+    pub fn node_mut(&mut self) -> &mut Node<Carried, C> {
+        &mut self.node
+    }
+
+    /// What has become of datagrams and packets.
+    pub fn counts(&self) -> Counts {
+        self.exit.counts
+    }
+
+    /// A program has sent a datagram.
+    pub fn from_program(&mut self, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        let counts = &mut self.exit.counts;
+        let read = match datagram::read(datagram) {
+            Ok(read) => read,
+            // Hosts announce themselves by IPv6 on each device.
+            Err(datagram::Unreadable::OtherVersion) => return counts.other_version += 1,
+            Err(_) => return counts.malformed += 1,
+        };
+        if self.exit.places.node_of(read.inner.source) != Some(self.config.id) {
+            counts.foreign += 1;
+            return;
+        }
+        let Some(at) = self.flow_of(&read.inner, now, outside) else { return };
+        let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
+        flow.used = now;
+        if !matches!(entry.admission.standing(), Standing::On | Standing::Waiting) {
+            flow.refused += 1;
+            self.exit.counts.refused += 1;
+            return;
+        }
+        let mut body = Carried::of(read.body, self.exit.spares.pop());
+        let Key::Node(to) = entry.to() else { return };
+        if !self.exit.cover.seal(to, &read.inner, body.whole()) {
+            self.exit.counts.unsealed += 1;
+            return self.exit.keep(body);
+        }
+        let (ecn, checksum) = (read.ecn, read.checksum);
+        if let Some(overflow) = flow.push(Waiting { body, ecn, checksum }) {
+            self.exit.counts.overflowed += 1;
+            self.exit.keep(overflow.body);
+        }
+        self.send_waiting(at, now, outside);
+    }
+
+    /// A packet or a datagram of messages has come over a link.
+    pub fn from_neighbour(&mut self, port: usize, bytes: &[u8], now: Time, outside: &mut impl Outside) {
+        if bytes.first().is_some_and(|first| is_packet(*first)) {
+            let body = Carried::of(bytes, self.exit.spares.pop());
+            let mut out = Out { outside, exit: &mut self.exit };
+            return self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
+        }
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        let Exit { cover, announcements, counts, .. } = &mut self.exit;
+        if cover.signs() {
+            let (verified, refused) = announcements.verify(bytes, cover);
+            messages.extend_from_slice(verified);
+            counts.forged += refused;
+        } else {
+            messages.extend_from_slice(bytes);
+        }
+        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit });
+        self.messages = messages;
+    }
+
+    /// Links may take more than before.
+    pub fn refill(&mut self, now: Time, outside: &mut impl Outside) {
+        self.node.refill(now, &mut Out { outside, exit: &mut self.exit });
+    }
+
+    /// When [`Site::on_timer`] is due.
+    pub fn next_time(&self, now: Time) -> Time {
+        self.node.next_time(now).min(self.edge.next_time()).min(self.flows.look_at())
+    }
+
+    /// The time has come.
+    pub fn on_timer(&mut self, now: Time, outside: &mut impl Outside) {
+        self.admit(now, outside);
+        self.note_decisions();
+        for at in self.flows.idle(now) {
+            self.close(at);
+        }
+        self.node.on_timer(now, &mut Out { outside, exit: &mut self.exit });
+    }
+
+    /// Looks at the flows whose time has come, and sends what waits of those that may send now.
+    fn admit(&mut self, now: Time, outside: &mut impl Outside) {
+        let mut opened = std::mem::take(&mut self.opened);
+        self.edge.on_timer(&self.node, self.config.around, now, |at| opened.push(at));
+        for at in opened.drain(..) {
+            self.send_waiting(at, now, outside);
+        }
+        self.opened = opened;
+    }
+
+    /// Sends what waits of a flow, as far as it is admitted.
+    fn send_waiting(&mut self, at: usize, now: Time, outside: &mut impl Outside) {
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let mut out = Out { outside, exit: &mut self.exit };
+        while let Some(entry) = self.edge.entry(at).filter(|entry| entry.is_open())
+            && let Some(Waiting { body, ecn, checksum }) = flow.pop()
+        {
+            let (name, admitted) = (entry.at, Admitted { ecn, checksum, ..entry.admitted });
+            let bytes = crate::packet::Body::bytes(&body);
+            self.edge.has_sent(at, bytes, &self.node, now);
+            out.exit.counts.admitted += 1;
+            self.node.admit(name, admitted, body, now, &mut out);
+        }
+    }
+
+    /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).
+    fn note_decisions(&mut self) {
+        for (at, entry) in self.edge.entries_mut() {
+            let events = entry.admission.take_events();
+            let (Some(flow), false) = (self.flows.get_mut(at), events.is_empty()) else { continue };
+            flow.note(events);
+            if entry.admission.standing() != Standing::On {
+                let waiting = flow.flush();
+                self.exit.counts.refused += waiting.len() as u64;
+                flow.refused += waiting.len() as u64;
+                waiting.into_iter().for_each(|waiting| self.exit.keep(waiting.body));
+            }
+        }
+    }
+
+    /// The place of a flow, which is opened if it is new. `None` if its destination is behind no other node, or there are too many flows.
+    fn flow_of(&mut self, inner: &Inner, now: Time, outside: &mut impl Outside) -> Option<usize> {
+        if let Some(at) = self.flows.at(inner) {
+            // A transfer that has ended begins anew.
+            let has_ended = |entry: &crate::edge::Entry| entry.admission.standing() == Standing::Ended;
+            if !self.edge.entry(at).is_some_and(has_ended) {
+                return Some(at);
+            }
+            self.close(at);
+        }
+        let to = self.exit.places.node_of(inner.destination).filter(|to| *to != self.config.id);
+        let Some(to) = to else {
+            self.exit.counts.unknown += 1;
+            return None;
+        };
+        if self.flows.is_full() {
+            self.exit.counts.overflowed += 1;
+            return None;
+        }
+        let service = service::service_of(&self.config.services, inner);
+        let terms = service::terms(service.map(|at| &self.config.services[at]), now);
+        let is_sensitive = terms.deadline.is_some();
+        let number = self.flows.next_number();
+        let (to, interested, coupled) = (Key::Node(to), None, None);
+        let entering = Entering { number, to, interested, terms, coupled, is_sensitive, inner: *inner };
+        let at = self.edge.open(&entering, self.config.seed, &mut self.node);
+        self.flows.open(at, *inner, service, now);
+        // Its admission begins now, so that its first packet need not wait.
+        self.admit(now, outside);
+        Some(at)
+    }
+
+    /// The site has other services from now on. Flows begin anew with their next datagrams.
+    pub fn serve(&mut self, services: Vec<Service>, now: Time) {
+        self.flows.places().into_iter().for_each(|at| self.close(at));
+        self.edge.set_planned(service::plans(&services), now);
+        self.config.services = services;
+    }
+
+    /// Gives the flows that are meant this priority. Returns whether there is one.
+    pub fn set_priority(&mut self, is_meant: impl Fn(&Inner) -> bool, priority: f64) -> bool {
+        let mut is_there = false;
+        for (at, entry) in self.edge.entries_mut() {
+            if self.flows.get(at).is_some_and(|flow| is_meant(flow.inner())) {
+                entry.admission.set_priority(priority);
+                is_there = true;
+            }
+        }
+        is_there
+    }
+
+    fn close(&mut self, at: usize) {
+        self.edge.close(at, &mut self.node);
+        for waiting in self.flows.close(at) {
+            self.exit.keep(waiting.body);
+        }
+    }
+
+    /// The flows that have sent lately, in the order of their places.
+    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+        self.edge.entries().filter_map(|(at, entry)| {
+            let flow = self.flows.get(at)?;
+            let service = flow.service.and_then(|at| self.config.services.get(at));
+            Some(Told::new(flow, entry, service.map(|service| service.name.as_str())))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

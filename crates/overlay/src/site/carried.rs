@@ -1,0 +1,48 @@
+//! The bytes of a program's datagram as the overlay carries them, and the space of those that nothing holds.
+
+use crate::packet::Body;
+
+/// A body: bytes behind an overlay's header that stands before them, if it came from a neighbour.
+#[derive(Debug, Default)]
+pub struct Carried {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Carried {
+    /// A body with these bytes, in the space of another one.
+    pub(super) fn of(bytes: &[u8], spare: Option<Carried>) -> Carried {
+        let mut space = spare.map(|spare| spare.bytes).unwrap_or_default();
+        space.clear();
+        space.extend_from_slice(bytes);
+        Carried { bytes: space, start: 0 }
+    }
+
+    /// Its bytes.
+    pub fn get(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    /// Its bytes, to change in place.
+    pub(super) fn get_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.start..).unwrap_or_default()
+    }
+
+    /// Its bytes, to lengthen. Nothing may stand before them.
+    pub(super) fn whole(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..std::mem::take(&mut self.start).min(self.bytes.len()));
+        &mut self.bytes
+    }
+}
+
+impl Body for Carried {
+    fn bytes(&self) -> u32 {
+        self.get().len() as u32
+    }
+    fn behind(&mut self, header: usize) {
+        self.start += header;
+    }
+    fn duplicate(&self, spare: Option<Carried>) -> Carried {
+        Carried::of(self.get(), spare)
+    }
+}

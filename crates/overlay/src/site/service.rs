@@ -1,0 +1,131 @@
+//! What a site's programs are to have of the overlay: services, each a pattern of datagrams with a utility and a deadline (digest A 7.1).
+
+use crate::admission::Terms;
+use crate::context::Inner;
+use crate::utility;
+use crate::utility::log;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr};
+use weir_base::{Bytes, Dscp, ParameterError, Ports, Prefix, Rate, Span, Time};
+
+/// Stands for a program without a rate of its own, and for a flow without a cap: more than any link carries.
+const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
+
+/// A service. Datagrams for which all of its conditions hold are its own; the first service that fits a flow is the flow's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// Its name in messages and tables.
+    pub name: String,
+    /// Where its datagrams come from; by default anywhere in the site.
+    pub from: Option<Prefix>,
+    /// Where they go; by default anywhere.
+    pub to: Option<Prefix>,
+    /// Their destination ports, of UDP and TCP; by default all, and those of other protocols.
+    pub ports: Option<Ports>,
+    /// Their differentiated services code point; by default any.
+    pub dscp: Option<Dscp>,
+    /// The utility by which each of its flows is admitted; by default "log" without a cap.
+    pub admit: Option<utility::Config>,
+    /// The rate of payload that each flow offers. A utility that is the whole rate or nothing needs it.
+    pub rate: Option<Rate>,
+    /// The time within which each packet must arrive; by default it may take any.
+    pub deadline: Option<Span>,
+    /// Each flow ends when so many bytes of its payload were admitted, and begins anew with its next packet. The utility "file" needs it.
+    pub size: Option<Bytes>,
+}
+
+impl Service {
+    /// The first fault.
+    pub fn fault(&self) -> Option<ParameterError> {
+        let Some(admit) = &self.admit else { return None };
+        let needs = |key, message: &str, help: &str| Some(ParameterError::new(key, message, help));
+        if let Some(fault) = admit.fault() {
+            return Some(fault);
+        }
+        if admit.whole(Rate::from_bits_per_sec(0)).is_some_and(|rate| rate.bits_per_sec() == 0)
+            && self.rate.is_none()
+        {
+            let message = format!("`{}` needs the rate that a flow offers", admit.name());
+            return needs("rate", &message, "write rate = \"4 Mbit/s\" beside `admit`");
+        }
+        if matches!(admit, utility::Config::File(_)) && self.size.is_none() {
+            return needs(
+                "size",
+                "`file` needs the size of a transfer",
+                "write size = \"20 MB\" beside `admit`",
+            );
+        }
+        None
+    }
+
+    fn fits(&self, inner: &Inner) -> bool {
+        let within = |prefix: &Option<Prefix>, address: u32| {
+            prefix.is_none_or(|prefix| prefix.contains(IpAddr::V4(Ipv4Addr::from_bits(address))))
+        };
+        within(&self.from, inner.source)
+            && within(&self.to, inner.destination)
+            && self.ports.is_none_or(|ports| inner.source_port > 0 && ports.contains(inner.destination_port))
+            && self.dscp.is_none_or(|dscp| dscp.get() == inner.dscp)
+    }
+}
+
+/// Whether flows of these services may be refused: a planner has something to decide.
+pub(super) fn plans(services: &[Service]) -> bool {
+    services.iter().filter_map(|service| service.admit.as_ref()).any(utility::Config::may_be_refused)
+}
+
+/// The service of a flow, by its place; `None` if none fits.
+pub(super) fn service_of(services: &[Service], inner: &Inner) -> Option<usize> {
+    services.iter().position(|service| service.fits(inner))
+}
+
+/// What a flow of this service, or of none, is and asks for from now on.
+pub(super) fn terms(service: Option<&Service>, now: Time) -> Terms {
+    let elastic = || utility::Config::Log(log::Config { cap: UNLIMITED, ..log::Config::default() });
+    Terms {
+        utility: service.and_then(|service| service.admit.clone()).unwrap_or_else(elastic),
+        offered: service.and_then(|service| service.rate).unwrap_or(UNLIMITED),
+        deadline: service.and_then(|service| service.deadline),
+        size: service.and_then(|service| service.size),
+        begins: now,
+        ends: Time::NEVER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(json: serde_json::Value) -> Service {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn the_first_service_whose_conditions_all_hold_is_the_flows() {
+        let services = [
+            service(serde_json::json!({ "name": "voice", "ports": "5000-5010", "dscp": "EF" })),
+            service(serde_json::json!({ "name": "site b", "to": "10.2.0.0/16" })),
+        ];
+        let inner =
+            Inner { destination: 0x0a02_0001, source_port: 9, destination_port: 5004, ..Inner::default() };
+        assert_eq!(service_of(&services, &Inner { dscp: 46, ..inner }), Some(0));
+        assert_eq!(service_of(&services, &inner), Some(1));
+        assert_eq!(service_of(&services, &Inner { destination: 0x0a03_0001, ..inner }), None);
+        // A datagram without ports is of no service that names some.
+        assert_eq!(service_of(&services, &Inner { dscp: 46, source_port: 0, ..inner }), Some(1));
+    }
+
+    #[test]
+    fn a_utility_that_lacks_a_number_is_refused() {
+        let told = |json| service(json).fault().map(|fault| fault.key);
+        assert_eq!(told(serde_json::json!({ "name": "video", "admit": "strap" })), Some("rate"));
+        assert_eq!(told(serde_json::json!({ "name": "video", "admit": "strap", "rate": "4 Mbit/s" })), None);
+        assert_eq!(told(serde_json::json!({ "name": "file", "admit": "file" })), Some("size"));
+        assert_eq!(
+            told(serde_json::json!({ "name": "x", "admit": { "kind": "log", "priority": 0.0 } })),
+            Some("priority")
+        );
+    }
+}

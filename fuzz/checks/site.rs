@@ -1,0 +1,76 @@
+//! Whatever programs and neighbours send to a site, it neither panics nor stands still, and what it holds stays bounded. What leaves for
+//! programs is a datagram, whose addresses are behind the nodes at which its flow has entered and leaves.
+
+use weir_base::{Bytes, Rate, Span, Time};
+use weir_overlay::cat::Delay;
+use weir_overlay::site::datagram::{addresses, read};
+use weir_overlay::site::{Config, Outside, Places, Plain, Service, Site};
+use weir_overlay::{NodeId, Reported, Signal};
+
+/// Node 0 has 10.1.0.0/16, node 1 has 10.2.0.0/16.
+fn site() -> Site<Reported, Plain> {
+    let [own, other] = [0, 1].map(|number| NodeId::new(number).expect("a small number"));
+    let prefix = |text: &str| text.parse().expect("a prefix");
+    let services: Vec<Service> = serde_json::from_str(
+        r#"[{ "name": "voice", "ports": "5000-5010", "admit": { "kind": "strap" }, "rate": "1 Mbit/s", "deadline": "50 ms" }]"#,
+    )
+    .expect("services");
+    let config = Config {
+        id: own,
+        epoch: 7,
+        seed: 1,
+        node: weir_overlay::Config::default(),
+        places: Places::new(vec![(prefix("10.1.0.0/16"), own), (prefix("10.2.0.0/16"), other)]),
+        services,
+        around: Bytes::new(71),
+    };
+    let mut site = Site::new(config, Plain).expect("a sound configuration");
+    site.node_mut().connect(link());
+    site
+}
+
+fn link() -> Reported {
+    let (capacity, delay) = (Rate::from_mbit_per_sec(10), Delay::constant(Span::from_millis(5)));
+    Reported { is_up: true, waiting: Bytes::ZERO, capacity, delay, loss: 0.0 }
+}
+
+/// Checks what leaves for programs.
+struct Checks;
+
+impl Outside for Checks {
+    fn packet(&mut self, _: usize, _: &[u8], _: &[u8], _: bool) {}
+    fn signal(&mut self, _: usize, _: &[u8], _: Signal) {}
+    fn deliver(&mut self, datagram: &[u8]) {
+        assert!(datagram.len() < 1 << 16 && read(datagram).is_ok(), "{datagram:?}");
+        let (source, destination) = addresses(datagram).expect("it was read");
+        assert_eq!((source >> 16, destination >> 16), (0x0a02, 0x0a01));
+    }
+}
+
+/// Drives a site. A piece is a byte for its kind, a byte for its length, and as many bytes as that.
+pub(crate) fn check(data: &[u8]) {
+    let (mut site, mut now, mut rest) = (site(), Time::ZERO, data);
+    while let [kind, length, after @ ..] = rest {
+        let (piece, after) = after.split_at(usize::from(*length).min(after.len()));
+        rest = after;
+        match kind & 3 {
+            0 => site.from_program(piece, now, &mut Checks),
+            1 => site.from_neighbour(0, piece, now, &mut Checks),
+            2 => now += Span::from_millis(u64::from(*length) * u64::from(kind >> 2)),
+            _ => site.refill(now, &mut Checks),
+        }
+        if let Some(cat) = site.node_mut().cat_mut(0) {
+            *cat = link();
+        }
+        // At one time there is a bounded number of things to do.
+        for turn in 0.. {
+            site.on_timer(now, &mut Checks);
+            if site.next_time(now) > now {
+                break;
+            }
+            assert!(turn < 64, "it stands still at {now:?}");
+        }
+    }
+    assert!(site.told().count() <= 4096);
+    assert!(site.told().all(|flow| flow.waiting <= 490));
+}
