@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release fuzz clean
+.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -28,7 +28,7 @@ test: need-test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
 	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
-	scripts/check-house
+	scripts/check-structure
 
 ## install: installs the binary and its shell completions
 install: build
@@ -40,6 +40,19 @@ install: build
 ## release: packs the binary, its completions, the labs and the manual into one archive in target/release-archive
 release: build
 	scripts/release $(WEIR)
+
+## reference: writes docs/reference anew from the schema of labs, the registries and the command line
+reference: build
+	rm -rf docs/reference
+	$(WEIR) reference docs/reference
+
+## docs: builds the manual, a site that opens from disk, in target/manual (mdBook; cargo installs it if it is missing)
+docs: need-docs
+	scripts/docs $(TARGET)/manual
+
+## docs-test: asks the manual thirty questions in Chromium
+docs-test: docs need-test
+	WEIR_MANUAL=$(abspath $(TARGET))/manual $(CARGO) test --locked --profile checked -p weir $(FEATURES) --test integration manual::
 
 ## accuracy: measures how exact the live engine is on this machine (idle, as root); writes docs/accuracy.md
 accuracy: build
@@ -162,8 +175,10 @@ clean:
 ## deps: installs the system packages that weir and its tests need
 deps: need-test
 
-.PHONY: need-build need-test
+.PHONY: need-build need-test need-docs
 need-build:
 	@scripts/deps build
 need-test:
 	@scripts/deps test
+need-docs:
+	@scripts/deps docs

@@ -1,4 +1,4 @@
-//! The basic types that every other room uses: time, rates and sizes with their units, ECN codepoints and DSCPs, the packet trait, filters,
+//! The basic types that every other crate uses: time, rates and sizes with their units, ECN codepoints and DSCPs, the packet trait, filters,
 //! seeded random streams, and the few transcendental functions that must give the same result on every machine.
 //!
 //! Nothing here reads a clock, the environment or the network.

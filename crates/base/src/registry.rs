@@ -1,4 +1,4 @@
-//! The registry of a room's members, one line each. That line gives the names in lab files, `weir list`, `weir describe`, the JSON
+//! The registry of a crate's members, one line each. That line gives the names in lab files, `weir list`, `weir describe`, the JSON
 //! schema and the diagnostics.
 
 /// Declares a registry's `Config` enum: one variant for each member, with its parameters.

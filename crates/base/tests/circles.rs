@@ -1,4 +1,4 @@
-//! No circular imports between the files of a room: a reader can begin with a file that imports nothing and continue from there. A
+//! No circular imports between the files of a crate: a reader can begin with a file that imports nothing and continue from there. A
 //! file and those in the folder of its name count as one; they may import each other.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files that each file of a room imports, by their paths below `src` without `.rs`.
+/// The files that each file of a crate imports, by their paths below `src` without `.rs`.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn no_two_files_of_a_room_import_each_other_in_a_circle() {
-    let rooms = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut circles = vec![];
-    for room in fs::read_dir(rooms).unwrap() {
-        let room = room.unwrap();
-        let imports = imports_of(&room.path().join("src"));
-        let name = room.file_name().to_string_lossy().into_owned();
+    for member in fs::read_dir(crates).unwrap() {
+        let member = member.unwrap();
+        let imports = imports_of(&member.path().join("src"));
+        let name = member.file_name().to_string_lossy().into_owned();
         circles.extend(
             circles_in(&imports).into_iter().map(|circle| format!("{name}: {}", circle.join(" and "))),
         );

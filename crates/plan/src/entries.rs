@@ -1,4 +1,4 @@
-//! Sections of a lab file that other rooms read: lists of tables, each table under a heading of its own (`[[expect]]`). The plan
+//! Sections of a lab file that other crates read: lists of tables, each table under a heading of its own (`[[expect]]`). The plan
 //! keeps them as they are written, with their places.
 
 use crate::diagnostic::{Fault, Origin};

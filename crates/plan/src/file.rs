@@ -63,7 +63,7 @@ pub(crate) struct File {
     #[schemars(example = json!({ "queue": "pie" }))]
     only: Option<BTreeMap<String, Words>>,
     /// Claims about the results, which `weir reproduce` judges.
-    #[schemars(example = json!([{ "metric": "utilisation_percent", "min": 90 }]))]
+    #[schemars(example = json!([{ "metric": "utilisation_percent", "at_least": 90 }]))]
     expect: Option<Vec<BTreeMap<String, serde_json::Value>>>,
     /// Two metrics against each other, drawn in the report.
     plot: Option<Vec<Plot>>,

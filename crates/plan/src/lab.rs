@@ -31,7 +31,7 @@ pub struct Lab {
     levels: Vec<Level>,
     only: Only,
     cells: Vec<Cell>,
-    /// Sections that other rooms read, and the texts that they are in.
+    /// Sections that other crates read, and the texts that they are in.
     sections: Table,
     sources: Sources,
     plots: Vec<Plot>,
@@ -197,7 +197,7 @@ impl Lab {
         self.for_live
     }
 
-    /// The entries of a section that another room reads (`expect`), a list of tables. `help` says how one is written.
+    /// The entries of a section that another crate reads (`expect`), a list of tables. `help` says how one is written.
     ///
     /// # Errors
     /// The section is not a list of tables.

@@ -2,11 +2,13 @@
 //! whose value does not fit.
 
 mod definitions;
+mod help;
 mod values;
 
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
+pub use help::{SettingHelp, describe_parameters, describe_setting, describe_setting_in};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -100,100 +102,13 @@ pub(crate) fn check(root: &Table) -> Vec<Fault> {
     faults
 }
 
-/// The schema of the key at the end of this path; `None` if there is no such key.
-fn schema_of(path: &[&str]) -> Option<&'static Value> {
-    path.iter().try_fold(&*SCHEMA, |schema, key| {
-        let root = Root(&SCHEMA);
-        // The keys of a list's entries are named as if the list were one of them.
-        let forms = root.forms(schema).into_iter();
-        forms.flat_map(|form| [form].into_iter().chain(root.forms(&form["items"]))).find_map(|form| {
-            let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
-            form["properties"].get(key).or(others)
-        })
-    })
-}
-
 /// The documentation of the key at the end of this path; `None` if there is no such key.
 pub(crate) fn describe(path: &[&str]) -> Option<String> {
-    Some(description(schema_of(path)?)?.replace('\n', " "))
+    Some(description(Root(&SCHEMA).schema_of(path)?)?.replace('\n', " "))
 }
 
 fn description(schema: &Value) -> Option<&str> {
     schema["description"].as_str()
-}
-
-/// A setting of a lab file.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SettingHelp {
-    /// Its path, with NAME where any name may stand.
-    pub path: String,
-    /// Its documentation.
-    pub summary: String,
-    /// What it takes, in words: type, unit, range.
-    pub values: String,
-    /// Its value where a lab has none. `None` if it follows from other settings, as the documentation then says, or is needed.
-    pub default: Option<Value>,
-    /// A value that it takes. `None` for a table with keys of its own, and for a text of which no example is known.
-    pub example: Option<Value>,
-    /// The keys below it, each with its documentation; empty if it is a value or the member of a registry.
-    pub keys: Vec<(String, String)>,
-}
-
-/// The schema of the key at the end of this path, and the path as it is shown. Where the last key is none of a table that holds tables of
-/// any name, it is one of those tables (`traffic.rtt` is `traffic.NAME.rtt`), and any other key is such a name.
-fn setting_of(path: &[&str]) -> Option<(String, &'static Value)> {
-    let root = Root(&SCHEMA);
-    if let Some((last, place)) = path.split_last().filter(|(_, place)| !place.is_empty()) {
-        let forms = root.forms(schema_of(place)?);
-        if forms.iter().all(|form| form["properties"].get(last).is_none()) {
-            let mut members = forms.iter().flat_map(|form| root.forms(&form["additionalProperties"]));
-            if let Some(schema) = members.find_map(|member| member["properties"].get(last)) {
-                return Some((format!("{}.NAME.{last}", place.join(".")), schema));
-            }
-        }
-    }
-    Some((path.join("."), schema_of(path)?))
-}
-
-/// What the keys mean that many tables have in common. `None` for others.
-fn of_every_table(path: &str) -> Option<String> {
-    let (table, key) = path.rsplit_once('.')?;
-    match key {
-        "down" | "up" => Some(format!("`{table}` in the direction {key} alone.")),
-        "kind" => Some(
-            "The name of what is used, as `weir list` prints it; the other keys are its parameters."
-                .to_owned(),
-        ),
-        _ => None,
-    }
-}
-
-/// The setting of a lab file at this path, such as `run.windows`; members of tables may have any name (`traffic.NAME.cc`), which may be
-/// left out at the end (`traffic.cc`). `None` if there is no such setting.
-pub fn describe_setting(path: &str) -> Option<SettingHelp> {
-    let (path, schema) = setting_of(&path.split('.').collect::<Vec<_>>())?;
-    let root = Root(&SCHEMA);
-    let mut keys: Vec<(String, String)> = vec![];
-    for form in root.forms(schema).into_iter().filter(|_| root.registry(schema).is_none()) {
-        let (members, items) = (root.forms(&form["additionalProperties"]), root.forms(&form["items"]));
-        let below = [("", form)].into_iter().chain(items.into_iter().map(|item| ("", item)));
-        let below = below.chain(members.into_iter().map(|member| ("NAME.", member)));
-        for (of, form) in below {
-            for (key, about) in form["properties"].as_object().into_iter().flatten() {
-                let key = format!("{of}{key}");
-                let summary = description(about).or(description(root.resolve(about).1)).unwrap_or_default();
-                if keys.iter().all(|(known, _)| *known != key) {
-                    keys.push((key, summary.replace('\n', " ")));
-                }
-            }
-        }
-    }
-    let summary = description(schema).or(description(root.resolve(schema).1)).map(str::to_owned);
-    let summary = summary.or_else(|| of_every_table(&path)).unwrap_or_default();
-    let default = schema.get("default").filter(|value| !value.is_null()).cloned();
-    let values = values::values(root, schema);
-    let example = values::example(root, schema);
-    Some(SettingHelp { path, summary: summary.replace('\n', " "), values, default, example, keys })
 }
 
 /// A schema of lab files, to whose definitions its parts refer.
@@ -201,6 +116,18 @@ pub fn describe_setting(path: &str) -> Option<SettingHelp> {
 struct Root(&'static Value);
 
 impl Root {
+    /// The schema of the key at the end of this path; `None` if there is no such key.
+    fn schema_of(self, path: &[&str]) -> Option<&'static Value> {
+        path.iter().try_fold(self.0, |schema, key| {
+            // The keys of a list's entries are named as if the list were one of them.
+            let forms = self.forms(schema).into_iter();
+            forms.flat_map(|form| [form].into_iter().chain(self.forms(&form["items"]))).find_map(|form| {
+                let others = Some(&form["additionalProperties"]).filter(|value| value.is_object());
+                form["properties"].get(key).or(others)
+            })
+        })
+    }
+
     /// Follows a reference. Returns the name of its definition, empty if the schema is no reference, and the schema.
     fn resolve(self, schema: &'static Value) -> (&'static str, &'static Value) {
         match schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
@@ -312,7 +239,7 @@ impl Root {
         if whole.is_ok() {
             return;
         }
-        let properties = self.parameters_of(registry, name);
+        let properties = self.parameters_of(what, name);
         let before = faults.len();
         for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
             let Some((_, property)) = properties.clone().find(|(parameter, _)| *parameter == key) else {
@@ -336,16 +263,19 @@ impl Root {
         }
     }
 
-    /// The parameters of a member, each with its schema.
+    /// The parameters of a registry's member, each with its schema.
     fn parameters_of(
         self,
-        registry: &Registry,
+        what: &str,
         member: &str,
     ) -> impl Iterator<Item = (&'static String, &'static Value)> + Clone {
-        let schema: &'static Value = &self.0["$defs"][registry.what];
+        let schema: &'static Value = &self.0["$defs"][what];
         let form = schema["anyOf"].as_array().into_iter().flatten().find(|form| form["title"] == member);
         let properties = form.and_then(|form| form["properties"].as_object());
-        properties.into_iter().flatten().filter(|(key, _)| registry.is_parameter(key))
+        let registry = REGISTRIES.iter().find(|registry| registry.what == what);
+        let is_parameter =
+            move |key: &str| registry.map_or(key != "kind", |registry| registry.is_parameter(key));
+        properties.into_iter().flatten().filter(move |(key, _)| is_parameter(key))
     }
 }
 
@@ -418,72 +348,5 @@ mod tests {
         assert!(describe(&["dumbbell", "schedule"]).unwrap().starts_with("Changes of rate, delay, loss"));
         assert!(describe(&["chain", "links", "any", "rate", "down"]).is_some());
         assert_eq!(describe(&["dumbbell", "nothing"]), None);
-    }
-
-    #[test]
-    fn a_table_names_the_keys_below_it() {
-        let keys = |path: &str| {
-            describe_setting(path).unwrap().keys.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
-        };
-        let below = keys("dumbbell");
-        assert!(
-            ["rate", "rtt", "queue"].iter().all(|key| below.iter().any(|known| known == key)),
-            "{below:?}"
-        );
-        assert!(
-            keys("traffic").contains(&"NAME.cc".to_owned()) && keys("traffic.any").contains(&"cc".to_owned())
-        );
-        // A value, and the member of a registry, which `weir describe pie` tells of.
-        assert!(keys("run.duration").is_empty() && keys("dumbbell.queue").is_empty());
-        assert_eq!(describe_setting("dumbbell.nothing"), None);
-    }
-
-    /// Levels of tables within tables that are looked at.
-    const DEPTH: usize = 6;
-
-    #[test]
-    fn every_key_has_a_sentence_its_values_and_an_example_or_keys_of_its_own() {
-        let mut ahead: Vec<String> = SCHEMA["properties"].as_object().unwrap().keys().cloned().collect();
-        let (mut lacking, mut seen) = (vec![], 0);
-        while let Some(path) = ahead.pop() {
-            let help = describe_setting(&path).unwrap_or_else(|| panic!("{path}"));
-            seen += 1;
-            let parts = [
-                ("sentence", !help.summary.is_empty()),
-                ("values", !help.values.is_empty()),
-                ("example", help.example.is_some() || !help.keys.is_empty()),
-            ];
-            lacking.extend(
-                parts.into_iter().filter(|(_, there)| !there).map(|(part, _)| format!("{path}: {part}")),
-            );
-            if path.matches('.').count() < DEPTH {
-                ahead.extend(help.keys.into_iter().map(|(key, _)| format!("{path}.{key}")));
-            }
-        }
-        assert!(seen > 500, "{seen}");
-        assert!(lacking.is_empty(), "{} of {seen}: {lacking:#?}", lacking.len());
-    }
-
-    #[test]
-    fn a_key_tells_its_type_unit_range_default_and_an_example() {
-        let of = |path: &str| describe_setting(path).unwrap();
-        let duration = of("run.duration");
-        assert_eq!(duration.values, "a time with its unit (ns, us, ms, s, min or h)");
-        assert_eq!((duration.default, duration.example), (Some("10 s".into()), Some("25 ms".into())));
-        let rate = of("dumbbell.rate");
-        assert!(rate.values.starts_with(
-            "a rate with its unit (bit/s, kbit/s, Mbit/s or Gbit/s), or a table, or a table with one"
-        ));
-        let loss = of("dumbbell.loss").values;
-        assert!(loss.starts_with("a number from 0 to 1, or per cent in a text, or a table"), "{loss}");
-        assert_eq!(of("run.repeats").values, "a whole number of 0 or more");
-        assert_eq!(of("run.ip").values, "4, 6");
-        assert_eq!(of("run.packets").example, Some(false.into()));
-        assert!(of("traffic.bulk.cc").values.starts_with("the name of a controller, or a table"));
-        // The key of a group, whose name may be left out.
-        let rtt = of("traffic.rtt");
-        assert_eq!((rtt.path.as_str(), &rtt), ("traffic.NAME.rtt", &of("traffic.NAME.rtt")));
-        assert!(rtt.keys.iter().all(|(key, _)| key != "flows"), "{rtt:?}");
-        assert_eq!(of("traffic.bulk").path, "traffic.bulk");
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const LARGEST_FILE: u64 = 4 << 20;
 pub(crate) const MOST_EXTENDED: usize = 32;
 /// Most traffic groups.
 const MOST_GROUPS: usize = 10_000;
-/// Most entries of a section that another room reads.
+/// Most entries of a section that another crate reads.
 const MOST_ENTRIES: usize = 10_000;
 /// Most plots.
 const MOST_PLOTS: usize = 1000;

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use std::fmt::Write;
 use toml::de::{DeTable, DeValue};
 
-/// Lists of tables that other rooms read ([`crate::entries`]).
+/// Lists of tables that other crates read ([`crate::entries`]).
 pub(crate) const SECTIONS: [&str; 1] = ["expect"];
 
 /// A value and its place.

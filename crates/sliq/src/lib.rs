@@ -83,6 +83,7 @@ pub struct Parameters {
     pub coordination: Option<Coordination>,
     /// Name of the connection that the flow's stream belongs to. Flows with the same name, between the same hosts, are streams of one
     /// connection.
+    #[schemars(example = &"both")]
     pub connection: Option<String>,
     /// A keepalive packet is sent after this time without a packet from the peer, 20 ms or more; by default, never.
     #[serde(deserialize_with = "keepalive")]

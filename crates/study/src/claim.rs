@@ -9,7 +9,7 @@ mod only;
 mod written;
 
 use written::Written;
-pub use written::schema;
+pub use written::{describe_setting, schema};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,7 @@ pub struct Against {
 #[serde(deny_unknown_fields)]
 pub struct Along {
     /// The level. Its labels begin with numbers (`"130 Mbit/s"`) and are searched in the order of the tree.
+    #[schemars(example = &"rate")]
     pub level: String,
     /// The metric has passed if it is above this.
     #[serde(skip_serializing_if = "Option::is_none")]

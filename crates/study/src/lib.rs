@@ -18,7 +18,8 @@ mod tests;
 mod words;
 
 pub use claim::{
-    Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Tolerance, claims, schema,
+    Against, Along, Cells, Claim, Expected, Order, Over, Relation, Repeats, Tolerance, claims,
+    describe_setting, schema,
 };
 pub use document::write_document;
 pub use judge::{ClaimVerdict, Judged, Point, Standing, judge};

@@ -1,5 +1,7 @@
 //! The arguments of the command line. Every command's `--help` ends with an example.
 
+#[cfg(test)]
+mod manual;
 mod test;
 mod wrap;
 
@@ -89,6 +91,9 @@ pub(crate) enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
+    /// Write the reference of the manual as Markdown files
+    #[command(hide = true)]
+    Reference(crate::reference::ReferenceArgs),
 }
 
 /// Which engines run a lab.

@@ -15,12 +15,15 @@ mod kernel;
 mod keygen;
 mod link;
 mod list;
+mod names;
 mod note;
 mod observe;
 mod optimum;
+mod parameters;
 mod plot;
 mod progress;
 mod ready;
+mod reference;
 mod reproduce;
 mod results;
 mod run;
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Optimum(args) => optimum::optimum(&args),
         Command::List(args) => list::list(&args),
         Command::Describe(args) => list::describe(&args),
+        Command::Reference(args) => reference::reference(&args),
         Command::New(args) => results::new(&args),
         Command::Export(args) => results::export(&args),
         Command::Note(args) => note::note(&args),

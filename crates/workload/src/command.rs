@@ -18,13 +18,16 @@ pub struct Config {
     /// The command, as typed into a shell. Placeholders: `{sender}` and `{receiver}` are the hosts' addresses, `{port}` a port that no
     /// other flow uses, `{flow}` the flow's name, `{seed}` the run's seed, and `{duration}` the seconds from the command's start to
     /// the end of the run.
+    #[schemars(example = &"iperf3 -c {receiver} -p {port}")]
     pub run: String,
     /// The host in which the command runs.
     pub host: Host,
     /// A command for the other host, for example a server. It starts just before and is ended with the run; its exit status is
     /// ignored.
+    #[schemars(example = &"iperf3 -s -p {port}")]
     pub peer: Option<String>,
     /// Environment variables for both commands, in addition to those of weir.
+    #[schemars(extend("examples" = [{ "LANG": "C" }]))]
     pub environment: BTreeMap<String, String>,
     /// Whether the run is valid if the command ends with a status other than 0. A run that fails because of a command is not retried,
     /// whatever `--retries` says, since the command's effects outside the lab would occur twice.

@@ -7,8 +7,9 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 use weir_base::{CODEPOINTS, Ecn};
-use weir_plan::Words;
+use weir_plan::{SettingHelp, Words, describe_setting_in};
 use weir_record::Statistic;
 
 /// The expected value of a metric, and its source. A claim states `value` with a `tolerance`, or `at_least` or `at_most` or both,
@@ -18,24 +19,29 @@ use weir_record::Statistic;
 pub(crate) struct Written {
     /// The row of the study's table to which the claim belongs ("H1"): a row holds only if all its claims, from any of the
     /// study's labs, hold. Without it, the claim is a row by itself.
+    #[schemars(example = &"H1")]
     pub(super) row: Option<String>,
     /// The metric, with its unit, as `weir list metrics` names it (`utilisation_percent`).
+    #[schemars(example = &"utilisation_percent")]
     pub(super) metric: String,
     /// The traffic group, flow or link that the metric describes, or two groups, `["a", "b"]`, for a metric that compares them.
     /// Without it, the metric is that of the whole run.
     #[serde(default)]
+    #[schemars(example = &"bulk")]
     pub(super) of: Words,
     /// The codepoint of the packets, for a metric that a link has for each codepoint: "not-ect", "ect0", "ect1" or "ce", on arrival
     /// at the link that `of` names, or at the lab's first link.
     pub(super) class: Option<Ecn>,
     /// One of the windows that `[run.windows]` names; by default the whole run after its warm-up.
     #[serde(rename = "in")]
+    #[schemars(example = &"loaded")]
     pub(super) window: Option<String>,
     /// The statistic, for a metric that is a distribution; by default its mean.
     #[serde(default)]
     pub(super) statistic: Statistic,
     /// The cells of the tree: for each named level a label, or a list of labels; by default all cells.
     #[serde(default, rename = "where")]
+    #[schemars(extend("examples" = [{ "queue": "pie" }]))]
     pub(super) cells: BTreeMap<String, Words>,
     /// How a cell's repeats are combined; by default their mean.
     #[serde(default)]
@@ -44,6 +50,7 @@ pub(crate) struct Written {
     /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`,
     /// `{ class = "ect0" }` or `{ in = "before" }`; or several of these.
     #[serde(default)]
+    #[schemars(extend("examples" = [{ "background": "newreno" }]))]
     pub(super) against: BTreeMap<String, String>,
     /// How the two values are combined; by default the change, in percent.
     #[serde(rename = "as")]
@@ -56,23 +63,31 @@ pub(crate) struct Written {
     #[serde(default)]
     pub(super) over: Over,
     /// The level whose labels `value` or `order` lists.
+    #[schemars(example = &"queue")]
     pub(super) by: Option<String>,
     /// The expected value, in the metric's unit or the unit of the combined value; with `by`, a table of labels with a value
     /// each.
+    #[schemars(example = &15.0)]
     pub(super) value: Option<Values>,
     /// How far the measured value may be from the expected one: a number in the same unit, or a share such as "5 %".
+    #[schemars(example = &"5 %")]
     pub(super) tolerance: Option<Tolerance>,
     /// The lowest accepted value.
+    #[schemars(example = &90.0)]
     pub(super) at_least: Option<f64>,
     /// The highest accepted value.
+    #[schemars(example = &20.0)]
     pub(super) at_most: Option<f64>,
     /// The order of the cells' values along `by`: `"a ~ b < c"` means that a and b both are less than c, and says nothing about a
     /// and b; `>` means that values fall.
+    #[schemars(example = &"pie < tail-drop")]
     pub(super) order: Option<Order>,
     /// The source of the value: a paper's section, figure or table, a standard, an issue.
+    #[schemars(example = &"RFC 8033, section 4.2")]
     pub(super) source: String,
     /// Why a difference is known and accepted, with a link to the evidence: an address, or a file such as "docs/why.md". Such
     /// claims are counted separately.
+    #[schemars(example = &"docs/judge.md")]
     pub(super) differs: Option<String>,
 }
 
@@ -85,6 +100,14 @@ pub fn schema() -> serde_json::Value {
     }
     lab["properties"][super::SECTION]["items"] = claims["items"].take();
     lab
+}
+
+/// The schema of a lab file, claims included, made once.
+static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
+
+/// A setting of a lab file, or a key of a claim (`expect.metric`). `None` if there is none.
+pub fn describe_setting(path: &str) -> Option<SettingHelp> {
+    describe_setting_in(&SCHEMA, path)
 }
 
 /// The key of `against` that says whose metric the other value is.
@@ -276,5 +299,22 @@ impl JsonSchema for Tolerance {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({ "type": ["number", "string"], "examples": [2.0, "5 %"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_a_claim_is_described() {
+        let claim = describe_setting("expect").unwrap();
+        assert!(claim.keys.len() > 15, "{claim:?}");
+        for (key, _) in claim.keys {
+            let help = describe_setting(&format!("expect.{key}")).unwrap();
+            assert!(!help.summary.is_empty() && !help.values.is_empty(), "{help:?}");
+            assert!(help.example.is_some() || !help.keys.is_empty(), "{help:?}");
+        }
+        assert!(describe_setting("dumbbell.rate").is_some() && describe_setting("expect.nothing").is_none());
     }
 }

@@ -15,6 +15,7 @@ mod hosts;
 mod kernel;
 mod kills;
 mod layout;
+mod manual;
 mod observe;
 mod optimum;
 mod overlay;

@@ -143,3 +143,14 @@ fn required_packages_that_cannot_be_installed_are_named() {
     assert!(status == 1 && said.contains("rustc 1.70.0 is too old"), "{said}");
     assert_eq!(old.installed(), Vec::<String>::new());
 }
+
+#[test]
+fn the_manual_needs_mdbook_which_cargo_installs() {
+    let machine = Machine::new(1000);
+    machine.add("cargo", "echo cargo \"$@\"");
+    let (status, out, err) = machine.deps("docs", false);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.starts_with("cargo install mdbook --locked --version 0.5."), "{out}");
+    machine.add("mdbook", "echo mdbook v0.5.0");
+    assert_eq!(machine.deps("docs", false), (0, String::new(), String::new()));
+}

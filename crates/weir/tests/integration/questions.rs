@@ -232,7 +232,7 @@ pub(crate) fn read(browser: &Path, page: &Path, part: &str, script: &str) -> Val
 }
 
 /// Undoes `encodeURIComponent`.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, tail @ ..] = rest {
         match (first, tail) {
