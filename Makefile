@@ -65,6 +65,7 @@ accuracy: build
 ##   - writers of result folders, set-ups of circuits and live runs, each killed two hundred times at random points
 ##   - each of two aggregation points under load, killed and started again ten times
 ##   - a thousand classes of a shaper, added, changed and removed beside circuits with traffic
+##   - six hundred kills of nodes of the overlay under a stream
 ##   - thirty minutes of kills and returns of an overlay's nodes and links, and as many over links that damage packets (simulated)
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test integration random::
@@ -76,6 +77,7 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --features weir/kernel --test integration circuit_up::the_next_command_restores
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test integration classes
+	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=600 $(CARGO) test --locked --profile checked -p weir --test integration overlay::a_stream_outlives
 	WEIR_OVERLAY_MINUTES=30 $(CARGO) test --locked --profile checked -p weir-overlay soak::
 
 ## kernel-cost: measures what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md

@@ -111,9 +111,9 @@ impl WhyArgs {
         let _ = writeln!(told, ", priority {}", word(&flow["priority"]));
         let _ = writeln!(
             told,
-            "  {} at {:.3} Mbit/s; the depth at its source is {:.0} bits; {} packets wait, {} were refused",
+            "  {}, admitted at {}; the depth at its source is {:.0} bits; {} packets wait, {} were refused",
             word(&flow["stands"]),
-            number(&flow["rate_mbps"]),
+            rate(&flow["rate_mbps"], "0 Mbit/s"),
             number(&flow["price_bits"]),
             word(&flow["waiting"]),
             word(&flow["refused"])
@@ -181,6 +181,15 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_default()
 }
 
+/// A rate in Mbit/s as text: `none` if there is none, and no number beyond what any link carries.
+fn rate(mbps: &Value, none: &str) -> String {
+    match number(mbps) {
+        0.0 => none.to_owned(),
+        mbps if mbps >= 100_000.0 => "any rate".to_owned(),
+        mbps => format!("{mbps:.3} Mbit/s"),
+    }
+}
+
 /// The status of a node as text.
 fn text(status: &Value) -> String {
     let mut text = format!(
@@ -202,7 +211,7 @@ fn text(status: &Value) -> String {
             [
                 word(&one["name"]),
                 state.to_owned(),
-                format!("{:.1} Mbit/s", number(&one["capacity_mbps"])),
+                rate(&one["capacity_mbps"], "not known"),
                 format!("{:.1} ms", number(&one["delay_ms"])),
                 format!("{:.2} %", number(&one["loss_percent"])),
                 format!("{:.1} MB", number(&one["sent_bytes"]) / 1e6),
@@ -218,7 +227,7 @@ fn text(status: &Value) -> String {
                 one["service"].as_str().unwrap_or("-").to_owned(),
                 word(&one["to"]),
                 word(&one["stands"]),
-                format!("{:.3} Mbit/s", number(&one["rate_mbps"])),
+                rate(&one["rate_mbps"], "0 Mbit/s"),
                 word(&one["waiting"]),
                 word(&one["refused"]),
             ]

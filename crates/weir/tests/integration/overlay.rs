@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_linux::namespace::Namespace;
 
@@ -301,6 +303,49 @@ fn a_killed_node_leaves_nothing_on_the_host_and_its_neighbours_take_it_back() {
     assert!(text(&second.stderr).contains("already running at b"), "{}", text(&second.stderr));
     send_signal(&nodes[1].0, Signal::TERM);
     assert_eq!(nodes[1].0.wait().unwrap().code(), Some(0));
+}
+
+/// WEIR_KILLS says how many kills there are; `make soak` has 600, which take half an hour.
+#[test]
+fn a_stream_outlives_kills_of_every_node_on_its_way() {
+    let Some(triangle) = Triangle::new() else { return };
+    let mut nodes = triangle.start_all();
+    let kills: u64 = std::env::var("WEIR_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let listener = triangle.inside(1, || TcpListener::bind((site(1), 6000)).unwrap());
+    let mut stream = triangle.inside(0, || TcpStream::connect((site(1), 6000)).unwrap());
+    let (mut from, ends) = (listener.accept().unwrap().0, Arc::new(AtomicBool::new(false)));
+    let over = ends.clone();
+    let sending = std::thread::spawn(move || {
+        let (piece, mut sent) = (bytes(1 << 16), 0_u64);
+        while !over.load(Ordering::Acquire) {
+            stream.write_all(&piece).unwrap();
+            sent += piece.len() as u64;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        sent
+    });
+    let reading = std::thread::spawn(move || {
+        let (piece, mut come, mut read) = (bytes(1 << 16), vec![0; 1 << 16], 0_u64);
+        while from.read_exact(&mut come).is_ok() {
+            assert!(come == piece, "after {read} bytes");
+            read += come.len() as u64;
+        }
+        read
+    });
+    for kill in 0..kills {
+        // Each node in turn, two to four seconds apart.
+        let node = (kill % 3) as usize;
+        nodes[node].0.kill().unwrap();
+        nodes[node].0.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(100 * (kill * 7 % 10)));
+        nodes[node] = triangle.start(node);
+        triangle.until(node, "taken back", |status| are_up(status) == 2);
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    ends.store(true, Ordering::Release);
+    let sent = sending.join().unwrap();
+    assert_eq!(reading.join().unwrap(), sent);
+    assert!(sent > 1 << 20, "{sent} bytes");
 }
 
 #[test]
