@@ -51,16 +51,16 @@ impl Socket for EndSocket {
     }
 
     #[inline]
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+    fn read(&mut self, now: Time, datagram: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
         if let End::Tcp(connection) = &mut self.end {
-            return Ok(Received { bytes: connection.take_read(), ended: connection.finished() });
+            return Ok(Received { bytes: connection.take_read(), ended: connection.finished(), at: now });
         }
         let mut bytes = 0;
         self.end.read(&mut |_, read| {
             bytes += read.bytes;
-            datagram(read.head, read.bytes);
+            datagram(read.head, read.bytes, now);
         });
-        Ok(Received { bytes, ended: self.end.finished() })
+        Ok(Received { bytes, ended: self.end.finished(), at: now })
     }
 
     fn close(&mut self, now: Time) {

@@ -49,8 +49,8 @@ impl Socket for InUse<'_> {
     fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble> {
         each!(self, send(length, head, due))
     }
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
-        each!(self, read(datagram))
+    fn read(&mut self, now: Time, datagram: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
+        each!(self, read(now, datagram))
     }
     fn close(&mut self, now: Time) {
         each!(self, close(now));

@@ -160,7 +160,7 @@ impl Socket for Injection<'_> {
         Ok(())
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+    fn read(&mut self, _: Time, _: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
         Ok(Received::default())
     }
     fn close(&mut self, _: Time) {}

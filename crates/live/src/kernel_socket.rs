@@ -150,9 +150,9 @@ impl Socket for KernelInUse<'_> {
     }
 
     /// For a stream the kernel counts and discards the bytes (`MSG_TRUNC`), which saves the copy.
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
+    fn read(&mut self, now: Time, datagram: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
         let (socket, scratch) = (&mut *self.socket, &mut self.shared.scratch);
-        let (mut bytes, mut turn) = (0, TURN);
+        let (mut bytes, mut turn, mut at) = (0, TURN, now);
         while turn > 0 && !socket.ended {
             scratch.clear();
             let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
@@ -160,6 +160,8 @@ impl Socket for KernelInUse<'_> {
                 Ok((_, 0)) if socket.stream => socket.ended = true,
                 Ok((_, length)) => {
                     turn = turn.saturating_sub(length.max(1));
+                    // Others may have had the processor since the call.
+                    at = self.shared.clock.now();
                     let mut length = length as u64;
                     if !socket.stream {
                         let head = match &mut socket.layer {
@@ -169,7 +171,7 @@ impl Socket for KernelInUse<'_> {
                         let Some(head) = head else { continue };
                         length -= (scratch.len() - head.len()) as u64;
                         if let Some(layer) = &mut socket.layer {
-                            if let Some(answer) = layer.answer(length, self.shared.clock.now()) {
+                            if let Some(answer) = layer.answer(length, at) {
                                 // An answer that the host has no room for is lost as one in the network is.
                                 let _ = rustix::net::send(&socket.fd, answer, SendFlags::DONTWAIT);
                             }
@@ -177,7 +179,7 @@ impl Socket for KernelInUse<'_> {
                                 continue;
                             }
                         }
-                        datagram(head, length);
+                        datagram(head, length, at);
                     }
                     bytes += length;
                 }
@@ -186,7 +188,7 @@ impl Socket for KernelInUse<'_> {
                 Err(error) => return Err(trouble("read")(error)),
             }
         }
-        Ok(Received { bytes, ended: socket.ended })
+        Ok(Received { bytes, ended: socket.ended, at })
     }
 
     /// The kernel sends a datagram at once, or refuses it.
@@ -199,10 +201,10 @@ impl Socket for KernelInUse<'_> {
         Ok(Bytes::new(info.tcpi_notsent_bytes.into()))
     }
 
-    fn sending_rate(&mut self, _: Time) -> Option<Rate> {
+    fn sending_rate(&mut self, now: Time) -> Option<Rate> {
         self.socket.layer.as_ref()?;
         // The sending end of datagrams receives answers alone, and nothing else reads them. Its layer takes the reports.
-        self.read(&mut |_, _| {}).ok()?;
+        self.read(now, &mut |_, _, _| {}).ok()?;
         self.socket.flowshare()
     }
 

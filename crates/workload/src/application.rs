@@ -109,13 +109,13 @@ impl Application {
         if self.flow(flow).plan.role == Role::OneWay
             && let Some(received) = self.take(flow, End::Receiver, now, sockets, tell)
         {
-            let state = self.flow_mut(flow);
+            let (state, at) = (self.flow_mut(flow), received.at);
             state.read += received.bytes;
             if let Some(Log::Frames(log)) = state.log.as_deref_mut() {
-                log.read_stream(received.bytes, now, |frame| tell(flow, Notice::Frame(frame)));
+                log.read_stream(received.bytes, at, |frame| tell(flow, Notice::Frame(frame)));
             }
             if let Some(log) = &mut self.ensembles {
-                log.read(flow, received.bytes, now, |record| tell(flow, Notice::Ensemble(record)));
+                log.read(flow, received.bytes, at, |record| tell(flow, Notice::Ensemble(record)));
             }
         }
     }
@@ -226,7 +226,7 @@ impl Application {
             (Role::RequestResponse, End::Receiver) => {
                 if let Some(received) = self.take(flow, end, now, sockets, tell) {
                     self.flow_mut(flow).read += received.bytes;
-                    self.active_moved(flow, received.bytes, now, sockets, tell);
+                    self.active_moved(flow, received.bytes, received.at, sockets, tell);
                 }
             }
             _ => {}
@@ -243,7 +243,7 @@ impl Application {
         sockets: &mut S,
         tell: &mut dyn FnMut(usize, Notice),
     ) -> Option<Received> {
-        let read = sockets.at(flow, end)?.read(&mut |_, _| {});
+        let read = sockets.at(flow, end)?.read(now, &mut |_, _, _| {});
         match read {
             Ok(received) => Some(received),
             Err(trouble) => {
@@ -263,15 +263,15 @@ impl Application {
     ) {
         let state = self.flow_mut(flow);
         let mut log = state.log.as_deref_mut();
-        let mut datagram = |head: &[u8], _| {
+        let mut datagram = |head: &[u8], _, at| {
             let (Some(log), Some(part)) = (log.as_deref_mut(), Part::read(head)) else { return };
             let notice = match log {
-                Log::Frames(log) => log.read(part, now).map(Notice::Frame),
-                Log::Echoes(log) => log.answered(part.frame, now).map(Notice::Echo),
+                Log::Frames(log) => log.read(part, at).map(Notice::Frame),
+                Log::Echoes(log) => log.answered(part.frame, at).map(Notice::Echo),
             };
             notice.into_iter().for_each(|notice| tell(flow, notice));
         };
-        let Some(read) = sockets.at(flow, end).map(|mut socket| socket.read(&mut datagram)) else {
+        let Some(read) = sockets.at(flow, end).map(|mut socket| socket.read(now, &mut datagram)) else {
             return;
         };
         match read {

@@ -68,7 +68,7 @@ impl Exchange {
 
     /// Reads at the server, answers once the whole request has been read, and closes after the client has closed.
     pub(crate) fn serve(&mut self, socket: &mut impl Socket, now: Time) -> Result<(), Trouble> {
-        let received = socket.read(&mut |_, _| {})?;
+        let received = socket.read(now, &mut |_, _, _| {})?;
         self.unheard -= received.bytes.min(self.unheard);
         if self.unheard == 0 {
             write(&mut self.unanswered, &mut self.written[1], &self.heads[1], socket, now)?;

@@ -193,7 +193,7 @@ impl FlowState {
     /// Sends each arrived datagram back. Returns the number of bytes that have arrived.
     pub(crate) fn echo(&mut self, socket: &mut impl Socket, now: Time) -> Result<u64, Trouble> {
         let Some(Log::Echoes(EchoLog { back, .. })) = self.log.as_deref_mut() else { return Ok(0) };
-        let received = socket.read(&mut |head, length| {
+        let received = socket.read(now, &mut |head, length, _| {
             // After its first bytes a request contains zeros.
             back.push((head.first_chunk().copied().unwrap_or_default(), length));
         })?;

@@ -42,6 +42,8 @@ pub struct Received {
     pub bytes: u64,
     /// Whether the peer has closed and all of its data has been read.
     pub ended: bool,
+    /// When it was read.
+    pub at: Time,
 }
 
 /// A socket. No call blocks; `now` is the time of the call.
@@ -78,11 +80,12 @@ pub trait Socket {
     /// An error of the socket. A datagram for which the host has no room is lost; that is no error.
     fn send(&mut self, length: Bytes, head: &[u8], due: Time) -> Result<(), Trouble>;
 
-    /// Reads all that has arrived. For each datagram it calls `datagram` with the first bytes and the length of the payload.
+    /// Reads all that has arrived. For each datagram it calls `datagram` with the first bytes and the length of the payload, and the time
+    /// at which it was read: a socket of the kernel reads later than the call, if other programs are busy.
     ///
     /// # Errors
     /// An error of the socket.
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble>;
+    fn read(&mut self, now: Time, datagram: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble>;
 
     /// Ends the application's writing: the data written so far is sent, then the end of the stream.
     fn close(&mut self, now: Time);
@@ -132,8 +135,8 @@ impl<S: Socket> Socket for &mut S {
         (**self).send(length, head, due)
     }
     #[inline]
-    fn read(&mut self, datagram: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
-        (**self).read(datagram)
+    fn read(&mut self, now: Time, datagram: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
+        (**self).read(now, datagram)
     }
     fn close(&mut self, now: Time) {
         (**self).close(now);

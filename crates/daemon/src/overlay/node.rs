@@ -250,7 +250,9 @@ impl<'p> Running<'p> {
         if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
             return Some(port);
         }
-        let key = host.key(number).filter(|_| !self.left.contains(&number))?;
+        // One that is over still answers its peer for some time.
+        let is_over = host.link(number)?.is_over() || self.left.contains(&number);
+        let key = host.key(number).filter(|_| !is_over)?;
         let port = self.carriers.iter().position(|carrier| carrier.has_key(&key))?;
         self.left.extend(self.carriers[port].adopt(number, &self.plan.policy.link, host, now));
         log::info(&format!("{} has connected", self.carriers[port].name));

@@ -36,8 +36,8 @@ impl Socket for Fake {
         self.datagrams.push(length.get());
         Ok(())
     }
-    fn read(&mut self, _: &mut dyn FnMut(&[u8], u64)) -> Result<Received, Trouble> {
-        Ok(Received { bytes: std::mem::take(&mut self.arrived), ended: false })
+    fn read(&mut self, at: Time, _: &mut dyn FnMut(&[u8], u64, Time)) -> Result<Received, Trouble> {
+        Ok(Received { bytes: std::mem::take(&mut self.arrived), ended: false, at })
     }
     fn close(&mut self, _: Time) {
         self.closed = true;
