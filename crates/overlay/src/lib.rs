@@ -4,7 +4,7 @@
 //! X (experiments). A node keeps a bin of packets for each destination, advertises the depth of each bin to its neighbours, and
 //! sends to the neighbour with the largest difference in depth. The depth at a source is the price of admission: a flow's rate is K p / depth.
 //!
-//! | room | what it is |
+//! | module | what it is |
 //! |---|---|
 //! | [`queue`] | bins, latency classes, bytes by destination |
 //! | [`depth`] | the depth that is advertised, and the one that is compared |

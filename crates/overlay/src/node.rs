@@ -1,4 +1,4 @@
-//! A node: packets and messages with their times in, decisions out, and the time of the next one. It joins the other rooms.
+//! A node: packets and messages with their times in, decisions out, and the time of the next one. It joins the other modules.
 //!
 //! Source: digest A 1 (loop of the forwarder), A 6.1 (timing). The driver gives it links ([`Node::connect`]), hands it what comes from
 //! each, calls [`Node::on_timer`] at [`Node::next_time`], and carries out what it says to an [`Output`]. `B` is a packet's body.
