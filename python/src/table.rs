@@ -1,4 +1,4 @@
-//! Tables, which pyarrow, polars, pandas and DuckDB take by Arrow's PyCapsule interface without copies.
+//! Tables, which other libraries take by Arrow's PyCapsule interface.
 
 use crate::error;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -16,8 +16,8 @@ use weir_record::{Cells, Frame};
 
 /// A table. Its columns carry their unit in their names: `queue_delay_ms`, `goodput_mbps`, `at_ns`.
 ///
-/// pyarrow.table(t), polars.DataFrame(t) and pandas.DataFrame.from_arrow(t) take it without copies; t["run"] is a column as a
-/// list.
+/// pyarrow.table(t) and polars.DataFrame(t) take it without copies, and pandas.DataFrame.from_arrow(t) takes it too. t["run"] is a
+/// column as a list.
 #[pyclass(module = "weir", frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,

@@ -1,5 +1,6 @@
 """Results as tables, records, plots and verdicts."""
 
+import pandas
 import polars
 import pyarrow
 import pytest
@@ -12,13 +13,15 @@ RECORDS = ["links", "delays", "flows", "rtts", "transits", "transport", "states"
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_pyarrow_and_polars_take_a_tidy_table(result, name):
+def test_pyarrow_polars_and_pandas_take_a_tidy_table(result, name):
     table = getattr(result, name)
-    arrow, frame = pyarrow.table(table), polars.DataFrame(table)
-    assert arrow.column_names == frame.columns == table.columns
-    assert arrow.num_rows == frame.height == len(table) >= 4
+    arrow, frame, other = pyarrow.table(table), polars.DataFrame(table), pandas.DataFrame.from_arrow(table)
+    assert arrow.column_names == frame.columns == list(other.columns) == table.columns
+    assert arrow.num_rows == frame.height == len(other) == len(table) >= 4
     for column in table.columns:
         assert arrow[column].to_pylist() == frame[column].to_list() == table[column]
+        # In pandas, NaN stands for no value.
+        assert [None if value != value else value for value in other[column]] == table[column]
 
 
 def test_tidy_tables_are_those_of_the_export(result, tmp_path):

@@ -59,8 +59,8 @@ class Lab:
 class Table:
     """A table. Its columns carry their unit in their names: `queue_delay_ms`, `goodput_mbps`, `at_ns`.
 
-    pyarrow.table(t), polars.DataFrame(t) and pandas.DataFrame.from_arrow(t) take it without copies; t["run"] is a column as a
-    list."""
+    pyarrow.table(t) and polars.DataFrame(t) take it without copies, and pandas.DataFrame.from_arrow(t) takes it too. t["run"] is a
+    column as a list."""
 
     @property
     def columns(self) -> list[str]:
