@@ -1,8 +1,8 @@
 //! Runs what a result folder does not hold yet, then writes its summary and its report.
 
-use crate::completion::Completion;
 use crate::error::SessionError;
 use crate::only::Only;
+use crate::show::Show;
 use crate::watch::Watch;
 use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroUsize;
@@ -44,18 +44,6 @@ pub struct Caller<'a> {
     pub cancel: &'a AtomicBool,
     /// Shows how the session goes.
     pub show: &'a dyn Show,
-}
-
-/// Shows a session to the user. All but [`Show::tell`] is called from several threads.
-pub trait Show: Sync {
-    /// A note or a warning, before the runs.
-    fn tell(&self, text: &str);
-    /// A run has come further.
-    fn changed(&self, runs: &Completion);
-    /// Called now and then, while no run that must have the machine for itself is under way.
-    fn tick(&self, runs: &Completion);
-    /// The runs have ended.
-    fn ended(&self);
 }
 
 /// The outcome of an execution.

@@ -7,9 +7,11 @@ mod completion;
 mod error;
 mod execute;
 mod only;
+mod show;
 mod watch;
 
 pub use build::build_of;
 pub use completion::Completion;
 pub use error::SessionError;
-pub use execute::{Caller, Done, Execution, Show, execute};
+pub use execute::{Caller, Done, Execution, execute};
+pub use show::Show;

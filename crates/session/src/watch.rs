@@ -1,7 +1,7 @@
 //! Follows a tree of runs while it is under way: what is shown of it, and the growing report.
 
 use crate::completion::Completion;
-use crate::execute::Show;
+use crate::show::Show;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
