@@ -9,7 +9,7 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
+.PHONY: demo test build deps python install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -29,6 +29,11 @@ test: need-test
 	$(CARGO) clippy --locked --profile checked --workspace $(FEATURES) --all-targets -- -D warnings
 	$(CARGO) test --locked --profile checked --workspace $(FEATURES)
 	scripts/check-structure
+
+## python: builds the wheel of the Python package and tests it in a fresh virtual environment (python3 with venv; pip fetches the versions
+## of python/requirements.txt)
+python: build
+	scripts/python $(WEIR)
 
 ## install: installs the binary and its shell completions
 install: build

@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Gathered, RecordError, Records, RunInfo, RunSummary, Summary, View, write_json};
+use weir_record::{
+    Frame, Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table, View, write_json,
+};
 
 /// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
 const BUFFER: usize = 128 << 10;
@@ -114,6 +116,24 @@ pub enum ResultsError {
     /// Writing failed.
     #[error(transparent)]
     Folder(#[from] FolderError),
+}
+
+impl ResultsError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            ResultsError::NoResults(_) => "give a folder that `weir run` has written",
+            ResultsError::Staged { .. } => "repeat the command with --rerun to complete it",
+            ResultsError::Stranger { .. } => {
+                "restore the lab.toml of these runs, or move that folder out of runs/"
+            }
+            ResultsError::Lab(_) => "it was written by another version of weir: run the lab again",
+            ResultsError::Records { .. } => {
+                "restore the file from a copy, or remove that run's folder and run the lab again: this repeats the missing run"
+            }
+            ResultsError::Folder(error) => error.help(),
+        }
+    }
 }
 
 impl Results {
@@ -304,6 +324,26 @@ impl Results {
             },
         )
         .map(|_: Vec<()>| ())
+    }
+
+    /// The rows of a table in the records of all `wanted` runs, in the order of the runs; the closure gets a run's index in
+    /// [`Results::runs`].
+    ///
+    /// # Errors
+    /// Records that cannot be read.
+    pub fn frames(
+        &self,
+        table: Table,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<(&FinishedRun, Frame)>, ResultsError> {
+        self.each_unit(wanted, |run, shard| {
+            let finished = &self.runs[run];
+            let frame = match shard {
+                Some(records) => Frame::of_gathered(records, table),
+                None => Frame::of_run(finished.location.folder(), table),
+            };
+            Ok((finished, frame.map_err(|error| finished.unread(error))?))
+        })
     }
 
     /// Calls `each` for every wanted run, with its records if they are in a shard, or with `None`.

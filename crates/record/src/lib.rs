@@ -15,6 +15,7 @@ mod bound;
 pub mod compare;
 mod error;
 mod export;
+mod frame;
 mod gathered;
 mod info;
 mod json;
@@ -43,6 +44,7 @@ mod writer;
 pub use alone::add_harm;
 pub use error::RecordError;
 pub use export::{ExportFormat, export, export_as, export_gathered};
+pub use frame::{Cells, Frame, FrameColumn};
 pub use gathered::Gathered;
 pub use info::{
     FlowInfo, GroupInfo, LinkInfo, Param, Premises, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo,

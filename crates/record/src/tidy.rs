@@ -149,7 +149,7 @@ fn rows<'a>(tidy: Tidy, run: &'a RunSummary, window: &'a str, part: Part<'a>) ->
     }
 }
 
-fn table(tidy: Tidy, summary: &Summary) -> (Vec<Column>, Batch) {
+pub(crate) fn table(tidy: Tidy, summary: &Summary) -> (Vec<Column>, Batch) {
     let mut all = Vec::new();
     for run in &summary.runs {
         let windows = run.windows.iter().map(|window| window.name.as_str());

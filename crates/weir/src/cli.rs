@@ -8,6 +8,7 @@ mod wrap;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 pub(crate) use test::TestArgs;
+use weir_report::plot::PIXELS;
 pub(crate) use wrap::{LinkAction, LinkArgs, WrapArgs};
 
 /// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
@@ -229,9 +230,6 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-/// Least and greatest width or height of a plot in pixels.
-const PIXELS: std::ops::RangeInclusive<u32> = 200..=8000;
 
 /// The size of a plot.
 fn size(text: &str) -> Result<(u32, u32), String> {

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use weir_engine::{EngineError, FolderError, ResultsError};
 use weir_plan::Diagnostics;
+use weir_session::SessionError;
 
 /// Why a command fails, and with which status.
 #[derive(Debug)]
@@ -89,26 +90,21 @@ impl From<FolderError> for Failure {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Failure {
+        Failure::bad_input(error.to_string(), error.help())
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Failure {
         match error {
-            ResultsError::NoResults(_) => {
-                Failure::bad_input(error.to_string(), "give a folder that `weir run` has written")
+            SessionError::Asked { message, help } => Failure::bad_input(message, help),
+            SessionError::Interrupted { .. } => {
+                Failure::interrupted(format!("{error}; the same command resumes the run"))
             }
-            ResultsError::Staged { .. } => {
-                Failure::bad_input(error.to_string(), "repeat the command with --rerun to complete it")
-            }
-            ResultsError::Stranger { .. } => Failure::bad_input(
-                error.to_string(),
-                "restore the lab.toml of these runs, or move that folder out of runs/",
-            ),
-            ResultsError::Folder(error) => error.into(),
-            ResultsError::Lab(_) => Failure::bad_input(
-                error.to_string(),
-                "it was written by another version of weir: run the lab again",
-            ),
-            ResultsError::Records { .. } => Failure::bad_input(
-                error.to_string(),
-                "restore the file from a copy, or remove that run's folder and run the lab again: this repeats the missing run",
-            ),
+            SessionError::Engine(error) => error.into(),
+            SessionError::Folder(error) => error.into(),
+            SessionError::Results(error) => error.into(),
+            SessionError::Report(error) => error.into(),
         }
     }
 }

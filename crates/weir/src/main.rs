@@ -10,7 +10,6 @@ mod compare;
 mod doctor;
 mod failure;
 mod figure;
-mod identity;
 mod kernel;
 mod keygen;
 mod link;
@@ -30,7 +29,6 @@ mod run;
 mod serve;
 mod session;
 mod sliq;
-mod watch;
 mod wrap;
 
 use clap::{CommandFactory, Parser};

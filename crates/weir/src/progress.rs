@@ -1,10 +1,11 @@
-//! Progress of a tree of runs, and the time left: on a terminal one line that is redrawn, elsewhere a plain line now and then.
+//! Shows a tree of runs: on a terminal one line that is redrawn, elsewhere a plain line now and then.
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use weir_session::{Completion, Show};
 
 /// Interval between lines if stderr is not a terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
@@ -15,217 +16,56 @@ const STEPS: f64 = 1000.0;
 /// The progress of all runs, on stderr.
 pub(crate) struct Line {
     bar: ProgressBar,
-    state: Mutex<State>,
-}
-
-/// How far each run has come, and what that adds up to.
-struct State {
-    /// Share of each run that is done, and the phase that the run belongs to.
-    runs: Vec<(f64, usize)>,
-    phases: [Phase; 2],
-    /// When the latest progress was reported.
-    latest: Instant,
-    ended: usize,
-    failed: usize,
-    kept: usize,
     /// When the next line is due, where lines are written.
-    next: Instant,
-}
-
-/// The runs of one kind, which take turns with those of other kinds: simulated ones come first, live ones after them. Each kind has a
-/// pace of its own.
-#[derive(Debug, Clone, Copy, Default)]
-struct Phase {
-    /// Runs that belong to it and have work left, as a sum of shares.
-    left: f64,
-    /// Runs that were done, as a sum of shares, and the time that they took together.
-    done: f64,
-    took: Duration,
-    /// The time of a run that is known before the first one has ended: live runs take as long as their lab says.
-    known: Option<Duration>,
-}
-
-impl Phase {
-    /// The time of one run: as measured, after a tenth of a run or where it is not known before.
-    fn pace(&self) -> Option<Duration> {
-        let measured = || (self.done > 0.0).then(|| self.took.div_f64(self.done));
-        if self.done < 0.1 { self.known.or_else(measured) } else { measured() }
-    }
-
-    /// The time that its runs still take. `None` if nothing is known of it yet.
-    fn left(&self) -> Option<Duration> {
-        if self.left < 1e-9 { Some(Duration::ZERO) } else { Some(self.pace()?.mul_f64(self.left)) }
-    }
-}
-
-impl State {
-    /// The state at the start; live runs all count with the longest of their times.
-    fn new(runs: &[Option<Duration>], now: Instant) -> State {
-        let mut phases = [Phase::default(); 2];
-        phases[1].known = runs.iter().flatten().max().copied();
-        let phase = |run: &Option<Duration>| usize::from(run.is_some());
-        runs.iter().for_each(|run| phases[phase(run)].left += 1.0);
-        let runs = runs.iter().map(|run| (0.0, phase(run))).collect();
-        State { runs, phases, latest: now, ended: 0, failed: 0, kept: 0, next: now + BETWEEN_LINES }
-    }
-
-    /// `3 of 20 runs, 1 failed`; runs that were there already are not counted.
-    fn words(&self) -> String {
-        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
-        format!("{} of {} runs{failed}", self.ended, self.runs.len() - self.kept)
-    }
-
-    fn gone(&self) -> Duration {
-        self.phases.iter().map(|phase| phase.took).sum()
-    }
-
-    fn left(&self) -> Option<Duration> {
-        self.phases.iter().map(Phase::left).sum()
-    }
-
-    /// Share of the time that is gone, as far as it can be told.
-    fn share(&self) -> f64 {
-        let gone = self.gone().as_secs_f64();
-        self.left().map_or(0.0, |left| gone / (gone + left.as_secs_f64()).max(f64::MIN_POSITIVE))
-    }
-
-    /// A run has come this far at this time. The time since the latest report belongs to the run's phase.
-    fn reach(&mut self, run: usize, share: f64, now: Instant) {
-        let (before, phase) = self.runs[run];
-        let phase = &mut self.phases[phase];
-        phase.took += now.saturating_duration_since(self.latest);
-        phase.done += share - before;
-        phase.left -= share - before;
-        self.runs[run].0 = share;
-        self.latest = now;
-    }
-
-    /// The runs that are done, and the time that is gone and left: the line's text after the bar.
-    fn text(&self) -> String {
-        let left = self.left().map_or(String::new(), |left| format!(", about {} left", rounded(left)));
-        format!("{}; {} gone{left}", self.words(), rounded(self.gone()))
-    }
+    next: Mutex<Instant>,
 }
 
 impl Line {
-    /// A line for these runs: `None` for a simulated one, for a live one the time that it takes beside others of its kind.
-    pub(crate) fn new(runs: &[Option<Duration>]) -> Line {
-        let bar = ProgressBar::new(STEPS as u64);
+    /// A line that shows nothing yet.
+    pub(crate) fn new() -> Line {
+        let bar = ProgressBar::with_draw_target(Some(STEPS as u64), ProgressDrawTarget::hidden());
         if std::io::stderr().is_terminal() {
             bar.set_style(
                 ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}")
                     .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
-        } else {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
+            bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        let now = Instant::now();
-        Line { bar, state: Mutex::new(State::new(runs, now)) }
+        Line { bar, next: Mutex::new(Instant::now() + BETWEEN_LINES) }
+    }
+}
+
+impl Show for Line {
+    fn tell(&self, text: &str) {
+        say(text);
     }
 
-    /// Redraws the line, or prints the next one if it is due.
-    pub(crate) fn tick(&self) {
-        if !self.bar.is_hidden() {
-            return self.bar.tick();
-        }
-        let now = Instant::now();
-        let mut state = self.state();
-        if now < state.next || state.ended == state.runs.len() - state.kept {
-            return;
-        }
-        state.next = now + BETWEEN_LINES;
-        let line = format!("weir: {:.0} %, {}", 100.0 * state.share(), state.text());
-        drop(state);
-        say(&line);
-    }
-
-    /// Removes the line.
-    pub(crate) fn clear(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    /// A share of a run is done.
-    pub(crate) fn share(&self, run: usize, share: f64) {
-        self.note(run, share, |_| ());
-    }
-
-    /// A run was there already. It does not count as work, so that the estimate covers only what is left.
-    pub(crate) fn kept(&self, run: usize) {
-        let mut state = self.state();
-        let (share, phase) = state.runs[run];
-        state.phases[phase].left -= 1.0 - share;
-        state.kept += 1;
-    }
-
-    /// A run has ended.
-    pub(crate) fn ended(&self, run: usize, well: bool) {
-        self.note(run, 1.0, |state| {
-            state.ended += 1;
-            state.failed += usize::from(!well);
-        });
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, run: usize, share: f64, change: impl FnOnce(&mut State)) {
-        let mut state = self.state();
-        state.reach(run, share, Instant::now());
-        change(&mut state);
+    fn changed(&self, runs: &Completion) {
         if self.bar.is_hidden() {
             return;
         }
-        self.bar.set_position((state.share() * STEPS) as u64);
-        let message = state.text();
-        drop(state);
+        self.bar.set_position((runs.share() * STEPS) as u64);
+        let message = runs.text();
         if self.bar.message() != message {
             self.bar.set_message(message);
         }
     }
-}
 
-/// A time, rounded to seconds, minutes or tenths of hours.
-fn rounded(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", (seconds + 30) / 60),
-        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn secs(secs: u64) -> Duration {
-        Duration::from_secs(secs)
+    fn tick(&self, runs: &Completion) {
+        if !self.bar.is_hidden() {
+            return self.bar.tick();
+        }
+        let now = Instant::now();
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if now < *next || runs.is_over() {
+            return;
+        }
+        *next = now + BETWEEN_LINES;
+        drop(next);
+        say(&format!("weir: {:.0} %, {}", 100.0 * runs.share(), runs.text()));
     }
 
-    #[test]
-    fn a_line_shows_the_finished_and_the_remaining_runs() {
-        // A quarter took 30 s; three quarters take 90.
-        let began = Instant::now();
-        let mut state = State::new(&[None; 20], began);
-        (0..5).for_each(|run| state.reach(run, 1.0, began + secs(30)));
-        state.ended = 5;
-        assert_eq!(state.text(), "5 of 20 runs; 30 s gone, about 90 s left");
-        assert!((state.share() - 0.25).abs() < 1e-9);
-        assert_eq!(State::new(&[None; 2], began).text(), "0 of 2 runs; 0 s gone");
-    }
-
-    #[test]
-    fn live_runs_take_the_time_of_their_lab_however_quick_simulated_ones_were() {
-        // Ten simulated runs took 1 s each; ten live ones of 36 s are still to come.
-        let began = Instant::now();
-        let runs: Vec<Option<Duration>> = (0..20).map(|run| (run >= 10).then_some(secs(36))).collect();
-        let mut state = State::new(&runs, began);
-        (0..10).for_each(|run| state.reach(run, 1.0, began + secs(run as u64 + 1)));
-        assert_eq!(state.left(), Some(secs(360)));
-        // The first of them takes 40 s: nine of 40 s are left.
-        state.reach(10, 1.0, began + secs(50));
-        assert_eq!(state.left(), Some(secs(360)));
-        state.reach(11, 0.5, began + secs(70));
-        assert_eq!(state.left(), Some(secs(340)));
+    fn ended(&self) {
+        self.bar.finish_and_clear();
     }
 }

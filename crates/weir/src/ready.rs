@@ -4,7 +4,7 @@ use crate::cli::{EngineName, TestArgs};
 use crate::commands;
 use crate::failure::{Failure, terminal_width};
 use crate::figure::Format;
-use crate::run::{Execution, engines, execute};
+use crate::run::{engines, execute, refuse_failed};
 use crate::{print, print_json};
 use serde_json::json;
 use std::fmt::Write;
@@ -14,6 +14,7 @@ use weir_engine::Results;
 use weir_plan::Lab;
 use weir_ready::{Options, TESTS, Test, find};
 use weir_report::plot::Figure;
+use weir_session::Execution;
 
 /// Lists the tests, prints one's lab, or runs it and gives its verdict.
 pub(crate) fn test(args: &TestArgs) -> Result<(), Failure> {
@@ -74,7 +75,7 @@ fn run(test: &Test, options: &Options, lab: &Lab, out: &Path, args: &TestArgs) -
             done.path().join("index.html").display()
         ))?;
     }
-    done.refuse_failed()
+    refuse_failed(&done)
 }
 
 /// Draws the test's pictures beside the report.

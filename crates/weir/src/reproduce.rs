@@ -2,7 +2,7 @@
 
 use crate::cli::{EngineName, ReproduceArgs};
 use crate::failure::{Failure, terminal_width};
-use crate::run::{Execution, engines, estimate, execute};
+use crate::run::{engines, estimate, execute};
 use crate::session::Session;
 use crate::{commands, print, print_json, say};
 use serde_json::json;
@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_engine::Lock;
 use weir_plan::{Form, Lab};
+use weir_session::Execution;
 use weir_study::{
     Claim, Reproduced, Score, claims, claims_table, find, judge, require_profile, write_claims,
     write_document,

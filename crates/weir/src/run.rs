@@ -3,23 +3,20 @@
 use crate::cli::{EngineName, RunArgs};
 use crate::commands::{self, Leave};
 use crate::failure::{Failure, terminal_width};
+use crate::progress::Line;
 use crate::results::columns;
-use crate::watch::Watch;
-use crate::{identity, print, print_json, say};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use crate::{print, print_json, say};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::terminal::printable_line;
-use weir_engine::{
-    Asked, Capture, Cell, Count, Engine, Jobs, ResultFolder, Results, Tally, both, cell_id, cores, run_all,
-};
+use weir_engine::{Engine, cores};
 use weir_live::Live;
-use weir_plan::{Lab, Run};
-use weir_record::Summary;
-use weir_report::{Columns, Growing};
+use weir_plan::Lab;
+use weir_report::Columns;
+use weir_session::{Caller, Done, Execution, build_of};
 use weir_sim::Simulator;
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
@@ -53,65 +50,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     conclude(args, &execute(&lab, &engines, &execution, &leave)?, columns.as_ref())
 }
 
-/// How a lab is run.
-pub(crate) struct Execution<'a> {
-    /// Where the results go.
-    pub out: PathBuf,
-    /// Simulated runs in parallel; all cores by default.
-    pub jobs: Option<NonZeroUsize>,
-    /// Live runs in parallel.
-    pub live_jobs: NonZeroUsize,
-    /// The links to capture.
-    pub pcap: &'a [String],
-    /// Whether to run again what is there.
-    pub rerun: bool,
-    /// The cells to run, as `LEVEL=LABEL`; all if empty.
-    pub only: &'a [String],
-    /// How often a run that fails is tried again.
-    pub retries: u32,
-    /// Whether a report is written.
-    pub report: bool,
-}
-
-/// The outcome of an execution.
-pub(crate) struct Done {
-    /// Where the results are.
-    path: PathBuf,
-    pub summary: Summary,
-    pub tally: Tally,
-    /// How many runs were done now.
-    done: usize,
-    /// How many of the tree's runs are there.
-    count: Count,
-    /// How many runs were asked for.
-    wanted: usize,
-}
-
-impl Done {
-    /// The folder of the results.
-    pub(crate) fn path(&self) -> &std::path::Path {
-        &self.path
-    }
-
-    /// Prints why runs failed.
-    ///
-    /// # Errors
-    /// Some did.
-    pub(crate) fn refuse_failed(&self) -> Result<(), Failure> {
-        let (failed, wanted) = (&self.tally.failed, self.wanted);
-        if failed.is_empty() {
-            return Ok(());
-        }
-        for (id, reason) in failed.iter().take(FAILURES_TOLD) {
-            say(&format!("weir: run {id} failed: {reason}"));
-        }
-        let (count, more) = (failed.len(), failed.len().saturating_sub(FAILURES_TOLD));
-        let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
-        let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
-        Err(Failure::failed(message))
-    }
-}
-
 /// Runs what is not there yet, then writes summary and report. The [`Leave`] permits the lab's commands, if it has any.
 pub(crate) fn execute(
     lab: &Lab,
@@ -119,82 +57,33 @@ pub(crate) fn execute(
     execution: &Execution<'_>,
     _: &Leave,
 ) -> Result<Done, Failure> {
-    let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
-    check(engines, &runs, execution.pcap)?;
-    let only = Only::read(execution.only, lab)?;
-    let cells: Vec<_> = runs
-        .iter()
-        .enumerate()
-        .flat_map(|(number, run)| {
-            let wanted = only.holds(run);
-            engines.iter().map(move |engine| Cell { engine: engine.as_ref(), run, number, wanted })
-        })
-        .collect();
-    let folder = open(lab, &cells, engines, execution)?;
-    folder.keep(lab.attachments())?;
-    folder.notes().iter().for_each(|note| say(&format!("weir: {note}")));
-    warn(&runs);
     catch_interrupts()?;
-    let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
-    let live = execution.live_jobs.get();
-    let watch = Watch::new(lab, &cells, live, folder.path().to_owned(), report);
-    let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
-    let (capture, retries) = (execution.pcap, execution.retries);
-    let jobs = Jobs { threads, live, capture, retries };
-    let mut tally = run_all(&cells, &folder, &jobs, &CANCEL, &watch)?;
-    let (report, summaries) = watch.end();
-    if tally.cancelled {
-        let (done, all) = (tally.finished.len() + tally.kept, cells.len());
-        let kept = format!("interrupted; {done} of {all} runs are kept in {}", folder.path().display());
-        return Err(Failure::interrupted(format!("{kept}; the same command resumes the run")));
-    }
-    let done = tally.finished.len();
-    let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
-    let summary = found.summary_with(summaries)?;
-    // For a large tree each of the two takes a while on one core.
-    let (written, reported) = both(
-        || found.write_summary(&summary),
-        || report.map_or(Ok(()), |report| report.finish(&found, &summary, None)),
-    );
-    written?;
-    reported?;
-    let wanted = cells.iter().filter(|cell| cell.wanted).count();
-    let count = found.count();
-    let path = match tally.failed.is_empty() {
-        true => folder.complete()?,
-        false => folder.path().to_owned(),
-    };
-    Ok(Done { path, summary, tally, done, count, wanted })
+    let caller = Caller { build: build(), cancel: &CANCEL, show: &Line::new() };
+    Ok(weir_session::execute(lab, engines, execution, &caller)?)
 }
 
-/// The folder that takes the results of these cells.
-fn open(
-    lab: &Lab,
-    cells: &[Cell<'_>],
-    engines: &[Box<dyn Engine>],
-    execution: &Execution<'_>,
-) -> Result<ResultFolder, Failure> {
-    let (out, source, build) = (&execution.out, lab.source(), identity::build());
-    if !execution.rerun {
-        return Ok(ResultFolder::open(out, source, build)?);
-    }
-    let wanted = cells.iter().filter(|cell| cell.wanted);
-    let wanted: HashSet<String> = wanted.map(|cell| cell_id(cell.engine.name(), &cell.run.id)).collect();
-    let names = engines.iter().map(|engine| engine.name().to_owned()).collect();
-    let asked = Asked { engines: names, only: execution.only.to_vec() };
-    Ok(ResultFolder::rerun(out, source, build, &asked, |id| wanted.contains(id))?)
+/// This build of the program.
+pub(crate) fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| std::env::current_exe().map_or_else(|_| String::new(), |program| build_of(&program)))
 }
 
-/// Most warnings that are shown before the runs; each run's page has its own.
-const MOST_WARNINGS: usize = 5;
-
-/// Prints the warnings of the plan.
-fn warn(runs: &[Arc<Run>]) {
-    let all: BTreeSet<String> = runs.iter().flat_map(|run| run.warnings()).collect();
-    all.iter().take(MOST_WARNINGS).for_each(|warning| say(&format!("warning: {warning}")));
-    if all.len() > MOST_WARNINGS {
-        say(&format!("warning: {} more warnings are not shown", all.len() - MOST_WARNINGS));
+/// Prints why runs failed.
+///
+/// # Errors
+/// Some did.
+pub(crate) fn refuse_failed(done: &Done) -> Result<(), Failure> {
+    let (failed, wanted) = (&done.tally.failed, done.wanted);
+    if failed.is_empty() {
+        return Ok(());
     }
+    for (id, reason) in failed.iter().take(FAILURES_TOLD) {
+        say(&format!("weir: run {id} failed: {reason}"));
+    }
+    let (count, more) = (failed.len(), failed.len().saturating_sub(FAILURES_TOLD));
+    let more = if more > 0 { format!("; {more} of them are not listed here") } else { String::new() };
+    let message = format!("{count} of {wanted} runs failed{more}; the same command tries them again");
+    Err(Failure::failed(message))
 }
 
 /// Ctrl-C ends the runs in an orderly way. A second one ends the program at once; unfinished runs leave nothing that counts.
@@ -219,7 +108,8 @@ fn catch_interrupts() -> Result<(), Failure> {
 
 /// Prints the outcome of the runs.
 fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<(), Failure> {
-    let Done { path, summary, tally, done: ran, count, .. } = done;
+    let Done { summary, tally, done: ran, count, .. } = done;
+    let path = done.path();
     if args.json {
         print_json(summary)?;
     } else {
@@ -241,7 +131,7 @@ fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<()
         let kept = tally.kept;
         say(&format!("weir: {kept} runs were kept from before and not captured; --rerun captures them too"));
     }
-    done.refuse_failed()?;
+    refuse_failed(done)?;
     let invalid = summary.runs.iter().filter(|run| !run.invalid.is_empty()).count();
     if args.strict && invalid > 0 {
         return Err(Failure::failed(format!("{invalid} of {} runs were invalid", summary.runs.len())));
@@ -251,45 +141,6 @@ fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<()
 
 /// Most failed runs that are listed one by one.
 const FAILURES_TOLD: usize = 20;
-
-/// What `--only` names: for each level, the labels that are wanted.
-struct Only(BTreeMap<String, Vec<String>>);
-
-impl Only {
-    fn read(choices: &[String], lab: &Lab) -> Result<Only, Failure> {
-        let levels = lab.tree().levels;
-        let mut only: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for choice in choices {
-            let Some((level, label)) = choice.split_once('=') else {
-                let help = "write --only LEVEL=LABEL, for example --only queue=PIE";
-                return Err(Failure::bad_input(format!("`{choice}` is not a level and a label"), help));
-            };
-            let named = weir_plan::level_named(levels.iter().map(|(name, _)| name.as_str()), level);
-            let Some((level, labels)) = levels.iter().find(|(name, _)| Some(name.as_str()) == named) else {
-                let names: Vec<_> = levels.iter().map(|(name, _)| name.as_str()).collect();
-                let help = if names.is_empty() {
-                    "this lab varies nothing".into()
-                } else {
-                    format!("the levels are {}", names.join(", "))
-                };
-                return Err(Failure::bad_input(format!("the tree has no level `{level}`"), help));
-            };
-            if !labels.iter().any(|known| known == label) {
-                return Err(Failure::bad_input(
-                    format!("the level `{level}` has no label `{label}`"),
-                    format!("its labels are {}", labels.join(" | ")),
-                ));
-            }
-            only.entry(level.clone()).or_default().push(label.into());
-        }
-        Ok(Only(only))
-    }
-
-    fn holds(&self, run: &Run) -> bool {
-        let chosen = |level: &str| run.params.iter().find(|param| param.level == level);
-        self.0.iter().all(|(level, labels)| chosen(level).is_some_and(|param| labels.contains(&param.value)))
-    }
-}
 
 /// The engines of these names, each once.
 pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
@@ -302,17 +153,6 @@ pub(crate) fn engines(names: &[EngineName]) -> Vec<Box<dyn Engine>> {
         }
     };
     names.iter().map(engine).collect()
-}
-
-/// Refuses runs that cannot be done, before anything is written.
-fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: &[String]) -> Result<(), Failure> {
-    for run in runs {
-        engines.iter().try_for_each(|engine| engine.check(run))?;
-        for link in pcap {
-            Capture::find_link(run, link)?;
-        }
-    }
-    Ok(())
 }
 
 /// Estimated time of one core, in seconds, for a simulated data packet, a flow, a recorded sample, and a run with its part of

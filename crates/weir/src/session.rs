@@ -2,7 +2,7 @@
 //! keeps the same command from running the completed labs once more.
 
 use crate::failure::Failure;
-use crate::identity;
+use crate::run::build;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ struct State {
 impl Session {
     /// The session of this command: the one that an interruption left, or a new one.
     pub(crate) fn open(folder: &Path, asked: String) -> Session {
-        let build = identity::build().to_owned();
+        let build = build().to_owned();
         let before =
             fs::read(folder.join(FILE)).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
         let state = before.filter(|before| (&before.build, &before.asked) == (&build, &asked));

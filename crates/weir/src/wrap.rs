@@ -3,7 +3,7 @@
 use crate::cli::{EngineName, WrapArgs};
 use crate::commands;
 use crate::failure::Failure;
-use crate::run::{Execution, execute};
+use crate::run::{execute, refuse_failed};
 use crate::{print, say};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -15,6 +15,7 @@ use weir_engine::{Engine, Outcome};
 use weir_live::{Keeper, Live, Program, Replay, Tally, Wrapped, far_end};
 use weir_plan::{Behind, Lab, Run};
 use weir_record::{Recorder, Records};
+use weir_session::Execution;
 
 /// Runs the command, and exits with its status.
 pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
@@ -146,5 +147,5 @@ fn report(args: &WrapArgs, title: &str, folder: &Path, replay: Replay) -> Result
     if !args.quiet {
         say(&format!("weir: {}", done.path().join("index.html").display()));
     }
-    done.refuse_failed()
+    refuse_failed(&done)
 }

@@ -13,6 +13,7 @@ mod plane;
 mod traces;
 mod tree;
 
+use std::ops::RangeInclusive;
 use weir_engine::{Results, ResultsError};
 use weir_record::{METRICS, Metric, metric, metrics::rate::THROUGHPUT};
 
@@ -32,6 +33,9 @@ pub enum Kind {
     /// A delay over the throughput, an ellipse for each cell.
     DelayThroughput,
 }
+
+/// Least and greatest width or height of a plot in pixels.
+pub const PIXELS: RangeInclusive<u32> = 200..=8000;
 
 /// A request for a plot.
 #[derive(Debug, Clone)]

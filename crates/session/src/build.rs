@@ -7,22 +7,20 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom};
-use std::sync::OnceLock;
+use std::path::Path;
 use twox_hash::XxHash64;
 
 /// Bytes that are read at once: the program with its line tables has tens of megabytes, and their pages cost more than their
 /// hash.
 const PIECE: usize = 1 << 17;
 
-/// The version, and the build ID or the hash of the program.
-pub(crate) fn build() -> &'static str {
-    static BUILD: OnceLock<String> = OnceLock::new();
-    BUILD
-        .get_or_init(|| format!("{} {}", env!("CARGO_PKG_VERSION"), program().unwrap_or_else(|_| "0".into())))
+/// The build of a program or a library: the version of weir, and the file's build ID or hash.
+pub fn build_of(file: &Path) -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), identity(file).unwrap_or_else(|_| "0".into()))
 }
 
-fn program() -> std::io::Result<String> {
-    let mut program = File::open(std::env::current_exe()?)?;
+fn identity(file: &Path) -> std::io::Result<String> {
+    let mut program = File::open(file)?;
     if let Some(id) = build_id(&mut program) {
         return Ok(id);
     }

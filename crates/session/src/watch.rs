@@ -1,6 +1,7 @@
-//! Shows the state of a tree of runs while it is under way: the progress line, and the growing report.
+//! Follows a tree of runs while it is under way: what is shown of it, and the growing report.
 
-use crate::progress::Line;
+use crate::completion::Completion;
+use crate::show::Show;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,8 @@ const SHARE: u32 = 50;
 
 /// Watches over a tree of runs.
 pub(crate) struct Watch<'a> {
-    line: Line,
+    runs: Completion,
+    show: &'a dyn Show,
     lab: &'a Lab,
     folder: PathBuf,
     report: Option<Growing>,
@@ -41,13 +43,15 @@ impl<'a> Watch<'a> {
         live: usize,
         folder: PathBuf,
         report: Option<Growing>,
+        show: &'a dyn Show,
     ) -> Watch<'a> {
         let time = |cell: &Cell<'_>| {
             let time = Duration::from_nanos(cell.run.duration.as_nanos());
             cell.engine.runs_alone().then_some(time / u32::try_from(live).unwrap_or(u32::MAX))
         };
         Watch {
-            line: Line::new(&cells.iter().map(time).collect::<Vec<_>>()),
+            runs: Completion::new(&cells.iter().map(time).collect::<Vec<_>>()),
+            show,
             lab,
             folder,
             report,
@@ -59,9 +63,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Removes the line. Returns the report as far as it has grown, and the summaries of runs by id.
+    /// Ends what is shown. Returns the report as far as it has grown, and the summaries of runs by id.
     pub(crate) fn end(self) -> (Option<Growing>, HashMap<String, RunSummary>) {
-        self.line.clear();
+        self.show.ended();
         (self.report, self.summaries.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -103,16 +107,18 @@ impl<'a> Watch<'a> {
 
 impl Progress for Watch<'_> {
     fn share(&self, cell: usize, share: f64) {
-        self.line.share(cell, share);
+        self.runs.reach(cell, share);
+        self.show.changed(&self.runs);
     }
 
     fn kept(&self, cell: usize) {
         self.kept.store(true, Ordering::Relaxed);
-        self.line.kept(cell);
+        self.runs.kept(cell);
     }
 
     fn ended(&self, cell: usize, outcome: Result<&Outcome, &str>) {
-        self.line.ended(cell, outcome.is_ok());
+        self.runs.ended(cell, outcome.is_ok());
+        self.show.changed(&self.runs);
     }
 
     fn recorded(&self, run: &FinishedRun, records: &Records) {
@@ -125,7 +131,7 @@ impl Progress for Watch<'_> {
     }
 
     fn tick(&self) {
-        self.line.tick();
+        self.show.tick(&self.runs);
         let Some(report) = &self.report else { return };
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();

@@ -1,0 +1,138 @@
+//! Labs: read from a file or a text, changed by settings.
+
+use crate::error;
+use crate::value::value;
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+/// A lab that was read and found sound.
+///
+/// It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB".
+#[pyclass(module = "weir")]
+#[derive(Clone)]
+pub(crate) struct Lab {
+    origin: Origin,
+    /// Settings as the command line takes them, in the order in which they were made.
+    settings: Vec<String>,
+    /// The lab with these settings.
+    plan: weir_plan::Lab,
+}
+
+/// Where a lab comes from. It is read again, with all settings, after each change.
+#[derive(Clone)]
+enum Origin {
+    File(PathBuf),
+    Text { text: String, name: String },
+}
+
+impl Origin {
+    fn read(&self, settings: &[String]) -> PyResult<weir_plan::Lab> {
+        match self {
+            Origin::File(path) => weir_plan::Lab::load(path, settings),
+            Origin::Text { text, name } => weir_plan::Lab::from_str(text, name, Path::new("."), settings),
+        }
+        .map_err(error::lab)
+    }
+}
+
+impl Lab {
+    fn new(origin: Origin) -> PyResult<Lab> {
+        let plan = origin.read(&[])?;
+        Ok(Lab { origin, settings: vec![], plan })
+    }
+
+    /// The lab of a result, with its source.
+    pub(crate) fn of(plan: &weir_plan::Lab, folder: &Path) -> Lab {
+        Lab { origin: Origin::File(folder.join("lab.toml")), settings: vec![], plan: plan.clone() }
+    }
+
+    /// The lab as the engines take it.
+    pub(crate) fn plan(&self) -> &weir_plan::Lab {
+        &self.plan
+    }
+
+    /// Adds a setting; if it is wrong, the lab stays as it was.
+    fn change(&mut self, setting: String) -> PyResult<()> {
+        let settings = [&self.settings[..], &[setting]].concat();
+        self.plan = self.origin.read(&settings)?;
+        self.settings = settings;
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Lab {
+    /// Reads a lab file and what it extends.
+    ///
+    /// Raises LabError if the lab is wrong or cannot be read.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Lab> {
+        Lab::new(Origin::File(path))
+    }
+
+    /// Reads a lab from a text in TOML. `name` is the lab's name if the text gives none; files that the text extends are looked
+    /// for in the working folder.
+    ///
+    /// Raises LabError if the lab is wrong.
+    #[staticmethod]
+    #[pyo3(signature = (text, name = "lab"))]
+    fn parse(text: String, name: &str) -> PyResult<Lab> {
+        Lab::new(Origin::Text { text, name: name.into() })
+    }
+
+    /// Sets the value at a path, such as lab.set("dumbbell.rate", "20 Mbit/s"), and returns the lab. A level that varies this path
+    /// is taken out of the tree.
+    ///
+    /// Raises LabError if the lab would be wrong; it stays as it was then.
+    fn set<'py>(
+        mut slf: PyRefMut<'py, Self>,
+        path: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<PyRefMut<'py, Self>> {
+        let value = self::value(value)?;
+        slf.change(format!("{path}={value}"))?;
+        Ok(slf)
+    }
+
+    /// Varies the value at a path, such as lab.vary("dumbbell.queue", ["tail-drop", "pie"]), and returns the lab. With a dict of
+    /// labels, each with its settings, `path` is the name of the level.
+    ///
+    /// Raises LabError if the lab would be wrong; it stays as it was then.
+    fn vary<'py>(
+        mut slf: PyRefMut<'py, Self>,
+        path: &str,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<PyRefMut<'py, Self>> {
+        let (level, values) = (Value::String(path.into()), value(values)?);
+        slf.change(format!("vary.{level}={values}"))?;
+        Ok(slf)
+    }
+
+    /// The lab as it runs, as one text in TOML: with all that it extends and all settings.
+    fn toml(&self) -> &str {
+        self.plan.source()
+    }
+
+    /// The lab's name: letters, digits, `-` and `_`.
+    #[getter]
+    fn name(&self) -> &str {
+        self.plan.name()
+    }
+
+    /// What the lab shows, in a sentence; None if it does not say.
+    #[getter]
+    fn title(&self) -> Option<&str> {
+        self.plan.title()
+    }
+
+    /// Number of runs of the lab's tree on one engine.
+    #[getter]
+    fn run_count(&self) -> usize {
+        self.plan.run_count()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<weir.Lab {:?}, {} runs>", self.plan.name(), self.plan.run_count())
+    }
+}

@@ -1,0 +1,62 @@
+"""The stub says what the module does: the same names, parameters and descriptions."""
+
+import ast
+import inspect
+import pathlib
+
+import pytest
+
+import weir
+
+STUB = ast.parse((pathlib.Path(weir.__file__).parent / "_weir.pyi").read_text())
+ENTRIES = [node for node in STUB.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+
+
+def members(node):
+    return [member for member in node.body if isinstance(member, ast.FunctionDef)]
+
+
+CALLS = [(None, node) for node in ENTRIES if isinstance(node, ast.FunctionDef)]
+CALLS += [(node, member) for node in ENTRIES if isinstance(node, ast.ClassDef) for member in members(node)]
+
+
+def runtime(owner, node):
+    return inspect.getattr_static(getattr(weir, owner.name) if owner else weir, node.name)
+
+
+def words(text):
+    return (text or "").split()
+
+
+def test_the_stub_has_the_public_names():
+    assert {node.name for node in ENTRIES} | {"__version__"} == set(weir.__all__)
+    for node in ENTRIES:
+        if isinstance(node, ast.ClassDef) and not issubclass(getattr(weir, node.name), Exception):
+            public = {name for name in vars(getattr(weir, node.name)) if not name.startswith("_")}
+            assert public == {member.name for member in members(node) if not member.name.startswith("_")}
+
+
+@pytest.mark.parametrize("node", ENTRIES, ids=lambda node: node.name)
+def test_the_stub_describes_as_the_module_does(node):
+    assert words(ast.get_docstring(node)) == words(getattr(weir, node.name).__doc__)
+
+
+@pytest.mark.parametrize(("owner", "node"), CALLS, ids=lambda node: node and node.name)
+def test_calls_have_the_parameters_and_descriptions_of_the_module(owner, node):
+    call = runtime(owner, node)
+    call = call.__func__ if isinstance(call, staticmethod) else call
+    if node.name.startswith("__"):
+        # Python itself names what a special method takes.
+        return
+    assert words(ast.get_docstring(node)) == words(call.__doc__)
+    if any(getattr(decorator, "id", None) == "property" for decorator in node.decorator_list):
+        return
+    parameters = inspect.signature(call).parameters
+    arguments = node.args
+    assert list(parameters) == [argument.arg for argument in arguments.args + arguments.kwonlyargs]
+    defaults = [parameter.default for parameter in parameters.values() if parameter.default is not parameter.empty]
+    told = [ast.literal_eval(default) for default in arguments.defaults + arguments.kw_defaults]
+    assert len(defaults) == len(told)
+    assert [default for default in defaults if default is not ...] == [
+        value for value, default in zip(told, defaults) if default is not ...
+    ]
