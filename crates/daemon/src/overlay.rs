@@ -6,12 +6,13 @@ mod config;
 mod control;
 mod device;
 mod node;
+mod sealing;
 mod signing;
 
 use crate::failure::Failure;
 use crate::frame::{Common, Daemon, Process};
 use crate::output::print;
-use crate::transfer::Keys;
+use crate::transfer::{Keys, random};
 use crate::{
     Run,
     overlay::ask::{SetArgs, StatusArgs, WhyArgs},
@@ -92,6 +93,11 @@ impl KeygenArgs {
         let sign = signing_key(&keys)?.public();
         print(&format!("key = \"{}\"\nsign = \"{sign}\"\n", keys.public))
     }
+}
+
+/// Random bytes, as an error that says so if there are none.
+fn drawn<const N: usize>() -> Result<[u8; N], Failure> {
+    random().map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))
 }
 
 /// The key by which the owner of these keys signs.

@@ -23,6 +23,7 @@ pub(crate) use source::Source;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The port at which hosts listen by default.
 pub(crate) const PORT: u16 = 7765;
@@ -39,6 +40,12 @@ pub(crate) const MOST_FILES: usize = 10_000;
 /// Locks a mutex. A thread that panicked while it held the lock has left the value whole.
 pub(crate) fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nanoseconds since 1970: requests for connections carry a stamp that rises.
+pub(crate) fn stamp() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// Random bytes from the system's generator.

@@ -228,10 +228,6 @@ impl<C: Cat, S: Cover> Site<C, S> {
             Err(datagram::Unreadable::OtherVersion) => return counts.other_version += 1,
             Err(_) => return counts.malformed += 1,
         };
-        if self.exit.places.node_of(read.inner.source) != Some(self.config.id) {
-            counts.foreign += 1;
-            return;
-        }
         let Some(at) = self.flow_of(&read.inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
@@ -335,7 +331,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
         }
     }
 
-    /// The place of a flow, which is opened if it is new. `None` if its destination is behind no other node, or there are too many flows.
+    /// The place of a flow, which is opened if it is new. `None` if its source is not behind this node or its destination behind no other one, or
+    /// if there are too many flows.
     fn flow_of(&mut self, inner: &Inner, now: Time, outside: &mut impl Outside) -> Option<usize> {
         if let Some(at) = self.flows.at(inner) {
             // A transfer that has ended begins anew.
@@ -344,6 +341,10 @@ impl<C: Cat, S: Cover> Site<C, S> {
                 return Some(at);
             }
             self.close(at);
+        }
+        if self.exit.places.node_of(inner.source) != Some(self.config.id) {
+            self.exit.counts.foreign += 1;
+            return None;
         }
         let to = self.exit.places.node_of(inner.destination).filter(|to| *to != self.config.id);
         let Some(to) = to else {

@@ -1,8 +1,8 @@
 //! The connection to a neighbour: SLIQ over this node's socket, with one stream for each kind of traffic ([`hop`]).
 
 use super::config::{Neighbour, Plan};
+use super::drawn;
 use crate::failure::Failure;
-use crate::transfer::random;
 use std::net::SocketAddr;
 use weir_base::{Bytes, Span, Time};
 use weir_endpoint::{Endpoint, Message, Stream};
@@ -184,9 +184,7 @@ impl<'a> Asker<'a> {
         host: &mut Host,
         now: Time,
     ) -> Result<Option<usize>, Failure> {
-        let drawn = random()
-            .map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
-        let [a, b, c, seed @ ..]: [u8; 11] = drawn;
+        let [a, b, c, seed @ ..]: [u8; 11] = drawn()?;
         let connection = u32::from_be_bytes([0, a, b, c]);
         let (plan, seed) = (self.plan, u64::from_be_bytes(seed));
         let of = LinkSetup {
@@ -216,10 +214,8 @@ fn parameters(policy: &Config) -> Parameters {
 /// # Errors
 /// The system gives no random bytes.
 pub(super) fn host(plan: &Plan, keys: weir_sliq::handshake::Keys) -> Result<Host, Failure> {
-    let no_random = |error| Failure::failed(format!("the system gives no random bytes: {error}"));
     let allowed: Vec<[u8; 32]> = plan.neighbours.iter().map(|neighbour| neighbour.key.0).collect();
-    let secret = random().map_err(no_random)?;
-    let seed = u64::from_be_bytes(random().map_err(no_random)?);
+    let (secret, seed) = (drawn()?, u64::from_be_bytes(drawn()?));
     Ok(Host::new(Some(Accepts {
         responder: Some(Responder::new(keys, [0; 32], &allowed, &secret)),
         parameters: parameters(&plan.policy.link),

@@ -1,19 +1,21 @@
 //! A running node: one thread drives its socket, its device, the connections to its neighbours, and the site.
 
+mod told;
+
 use super::carrier::{Asker, Carrier, host};
-use super::config::{HEADERS, Known, Plan};
+use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
-use super::{device, signing};
+use super::sealing::Sealing;
+use super::{device, drawn};
 use crate::failure::Failure;
-use crate::frame::status::{Board, Counters, Part, Status};
+use crate::frame::status::Board;
 use crate::frame::{Process, log};
 use crate::sliq::{Application, Now, drive};
-use crate::transfer::{Keys, guard, random};
+use crate::transfer::{Keys, guard, stamp};
 use rustix::event::PollFlags;
-use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -22,11 +24,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
 use weir_linux::tun::Tun;
 use weir_linux::udp::UdpPort;
-use weir_overlay::admission::By;
-use weir_overlay::site::{Config, Cover, Outside, Places, Service, Signature, Site, Told};
-use weir_overlay::utility::bits;
-use weir_overlay::{Cat, Inner, Key, NodeId, Reported, Signal};
-use weir_sliq::envelope::Envelope;
+use weir_overlay::site::{Config, Outside, Places, Service, Site};
+use weir_overlay::{Reported, Signal};
 use weir_sliq::host::Host;
 
 /// Time between two looks whether it is to stop, what was asked, and whether a neighbour is silent.
@@ -58,8 +57,7 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     let shown = board.clone();
     process.begin(move || shown.read())?;
     log::info(&format!("{plan}interrupt it to end"));
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let asker = Asker::new(&plan, u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2));
+    let asker = Asker::new(&plan, stamp());
     let mut running = Running {
         site: site(&plan, epoch)?,
         carriers: plan.neighbours.iter().map(Carrier::new).collect(),
@@ -113,12 +111,10 @@ fn reloads(file: &Path, process: &Process) -> Reloaded {
 }
 
 fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure> {
-    let seed =
-        random().map_err(|error| Failure::failed(format!("the system gives no random bytes: {error}")))?;
     let config = Config {
         id: plan.id,
         epoch,
-        seed: u64::from_be_bytes(seed),
+        seed: u64::from_be_bytes(drawn()?),
         node: plan.policy.node(),
         places: Places::new(plan.prefixes.clone()),
         services: plan.services.clone(),
@@ -132,56 +128,6 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
         site.node_mut().connect(Reported::default());
     }
     Ok(site)
-}
-
-/// Seals what programs send from the node where it enters to the node where it leaves, and signs what this node announces.
-struct Sealing<'a> {
-    envelopes: BTreeMap<NodeId, Envelope>,
-    plan: &'a Plan,
-}
-
-impl Sealing<'_> {
-    fn new(plan: &Plan, epoch: u32) -> Result<Sealing<'_>, Failure> {
-        let others = plan.nodes.iter().filter(|(id, _)| **id != plan.id);
-        let envelope = |(id, node): (&NodeId, &Known)| {
-            let envelope = Envelope::between(&plan.keys.pair, &node.key.0, epoch).ok_or_else(|| {
-                let help = "give what `weir overlay keygen` printed there";
-                Failure::bad_input(format!("the key of node {:?} is no public key", node.name), help)
-            })?;
-            Ok((*id, envelope))
-        };
-        let envelopes = others.map(envelope).collect::<Result<_, Failure>>()?;
-        Ok(Sealing { envelopes, plan })
-    }
-}
-
-/// The fields of a flow as they are authenticated.
-fn bound(inner: &Inner) -> [u8; 14] {
-    let mut bound = [0; 14];
-    bound[..4].copy_from_slice(&inner.source.to_be_bytes());
-    bound[4..8].copy_from_slice(&inner.destination.to_be_bytes());
-    bound[8..10].copy_from_slice(&inner.source_port.to_be_bytes());
-    bound[10..12].copy_from_slice(&inner.destination_port.to_be_bytes());
-    (bound[12], bound[13]) = (inner.protocol, inner.dscp);
-    bound
-}
-
-impl Cover for Sealing<'_> {
-    fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool {
-        self.envelopes.get_mut(&to).is_some_and(|envelope| envelope.seal(&bound(inner), body))
-    }
-    fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
-        self.envelopes.get_mut(&from)?.open(&bound(inner), body)
-    }
-    fn signs(&self) -> bool {
-        true
-    }
-    fn sign(&mut self, announcement: &[u8]) -> Signature {
-        self.plan.signing.sign(announcement)
-    }
-    fn verify(&mut self, origin: NodeId, announcement: &[u8], signature: &Signature) -> bool {
-        self.plan.nodes.get(&origin).is_some_and(|node| signing::verify(&node.sign, announcement, signature))
-    }
 }
 
 /// Carries out what the site decides.
@@ -245,11 +191,13 @@ impl<'p> Running<'p> {
         self.due = self.site.next_time(now);
     }
 
-    /// The link of a connection. One that a neighbour has asked for is taken over.
-    fn port_of(&mut self, number: usize, host: &mut Host, now: Time) -> Option<usize> {
-        if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
-            return Some(port);
-        }
+    /// The link of a connection.
+    fn port_of(&self, number: usize) -> Option<usize> {
+        self.carriers.iter().position(|carrier| carrier.number == Some(number))
+    }
+
+    /// The link of a connection that a neighbour has asked for, and that is now the neighbour's.
+    fn adopt(&mut self, number: usize, host: &mut Host, now: Time) -> Option<usize> {
         // One that is over still answers its peer for some time.
         let is_over = host.link(number)?.is_over() || self.left.contains(&number);
         let key = host.key(number).filter(|_| !is_over)?;
@@ -304,7 +252,7 @@ impl<'p> Running<'p> {
                 json!({})
             }
             Question::Priority { flow, priority } => {
-                match self.site.set_priority(|inner| name_of(inner) == *flow, *priority) {
+                match self.site.set_priority(|inner| told::name_of(inner) == *flow, *priority) {
                     true => json!({}),
                     false => refusal(
                         format!("no flow {flow:?} has sent lately"),
@@ -314,138 +262,11 @@ impl<'p> Running<'p> {
             }
         }
     }
-
-    /// All that is told of the node.
-    fn document(&self, now: Time) -> Value {
-        let node = self.site.node();
-        let neighbours = self.carriers.iter().enumerate().map(|(port, carrier)| {
-            let (cat, sent) = (node.cat(port).copied().unwrap_or_default(), node.sent(port));
-            json!({
-                "name": carrier.name,
-                "number": carrier.id.number(),
-                "up": node.neighbour(port).is_some(),
-                "capacity_mbps": cat.capacity().bits_per_sec() as f64 / 1e6,
-                "delay_ms": cat.delay().mean.as_millis_f64(),
-                "loss_percent": 100.0 * cat.loss(),
-                "sent_bytes": sent.data + sent.signals,
-                "waiting_bytes": cat.waiting.get(),
-            })
-        });
-        let flows = self.site.told().map(|flow| self.flow(&flow, now));
-        let packets: Map<String, Value> =
-            self.counts().into_iter().map(|(name, count)| (name, count.into())).collect();
-        json!({
-            "name": self.plan.name,
-            "number": self.plan.id.number(),
-            "up_s": now.as_secs_f64(),
-            "k": node.k(),
-            "neighbours": neighbours.collect::<Vec<_>>(),
-            "flows": flows.collect::<Vec<_>>(),
-            "packets": packets,
-        })
-    }
-
-    fn flow(&self, flow: &Told<'_>, now: Time) -> Value {
-        let decisions = flow.events.iter().rev().map(|event| {
-            let by = match event.by {
-                By::Flow => "flow",
-                By::Planner => "planner",
-            };
-            json!({
-                "ago_s": now.since(event.at).as_secs_f64(),
-                "stands": event.standing.name(),
-                "by": by,
-                "rule": event.reason.rule.name(),
-                "value": event.reason.value,
-                "bound": event.reason.bound,
-            })
-        });
-        let to = match flow.to {
-            Key::Node(id) => self.plan.name_of(id).to_owned(),
-            Key::Group(group) => Ipv4Addr::from_bits(group.0).to_string(),
-        };
-        json!({
-            "flow": name_of(&flow.inner),
-            "service": flow.service,
-            "to": to,
-            "utility": flow.utility,
-            "priority": flow.priority,
-            "stands": flow.standing.name(),
-            "rate_mbps": flow.rate.bits_per_sec() as f64 / 1e6,
-            "price_bits": bits(flow.price),
-            "sent_bytes": flow.sent.get(),
-            "waiting": flow.waiting,
-            "refused": flow.refused,
-            "decisions": decisions.collect::<Vec<_>>(),
-        })
-    }
-
-    fn counts(&self) -> Vec<(String, u64)> {
-        let (counts, node) = (self.site.counts(), self.site.node().counters());
-        let all = [
-            ("admitted", counts.admitted),
-            ("delivered", counts.delivered),
-            ("forwarded", node.packets),
-            ("refused", counts.refused),
-            ("overflowed", counts.overflowed),
-            ("expired", counts.expired),
-            ("foreign_source", counts.foreign),
-            ("unknown_destination", counts.unknown),
-            ("not_opened", counts.unsealed),
-            ("forged_announcements", counts.forged),
-            ("other_ip_version", counts.other_version),
-            ("malformed", counts.malformed),
-            ("lost", counts.lost),
-        ];
-        all.map(|(name, count)| (name.to_owned(), count)).to_vec()
-    }
-
-    fn status(&self) -> Status {
-        let node = self.site.node();
-        let parts = self.carriers.iter().enumerate().map(|(port, carrier)| {
-            let (cat, sent) = (node.cat(port).copied().unwrap_or_default(), node.sent(port));
-            let up = f64::from(u8::from(node.neighbour(port).is_some()));
-            Part {
-                labels: vec![("name".into(), carrier.name.as_str().into())],
-                values: vec![
-                    ("up".into(), up),
-                    ("capacity_mbps".into(), cat.capacity().bits_per_sec() as f64 / 1e6),
-                    ("delay_ms".into(), cat.delay().mean.as_millis_f64()),
-                    ("loss_percent".into(), 100.0 * cat.loss()),
-                    ("sent_bytes".into(), (sent.data + sent.signals) as f64),
-                ],
-            }
-        });
-        Status {
-            place: format!("{} at {}", self.plan.name, self.plan.listen),
-            labels: vec![("node".into(), self.plan.name.clone())],
-            counters: Counters {
-                name: "packets".into(),
-                meaning: "Packets of programs by what became of them, and packets forwarded to neighbours."
-                    .into(),
-                values: self.counts(),
-            },
-            part: "neighbour".into(),
-            parts: parts.collect(),
-            ..Status::default()
-        }
-    }
-}
-
-/// A flow's name: addresses with ports, and what is carried.
-fn name_of(inner: &Inner) -> String {
-    let end = |address: u32, port: u16| {
-        let address = Ipv4Addr::from_bits(address);
-        if port == 0 { address.to_string() } else { format!("{address}:{port}") }
-    };
-    let (from, to) = (end(inner.source, inner.source_port), end(inner.destination, inner.destination_port));
-    let kind = if inner.protocol == weir_overlay::site::datagram::PROTOCOL_UDP { "udp" } else { "ip" };
-    format!("{from}-{to}/{kind}")
 }
 
 impl Application for Running<'_> {
     fn on_moved(&mut self, number: usize, host: &mut Host, now: Time) {
-        let Some(port) = self.port_of(number, host, now) else { return };
+        let Some(port) = self.port_of(number).or_else(|| self.adopt(number, host, now)) else { return };
         let (mut come, mut ends) = (std::mem::take(&mut self.come), std::mem::take(&mut self.ends));
         come.clear();
         ends.clear();
@@ -467,7 +288,7 @@ impl Application for Running<'_> {
     }
 
     fn on_sent(&mut self, number: usize, host: &mut Host, now: Time) {
-        if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
+        if let Some(port) = self.port_of(number) {
             self.report(port, host, now);
             self.settle(now);
         }
@@ -475,7 +296,7 @@ impl Application for Running<'_> {
 
     fn on_over(&mut self, number: usize, host: &mut Host, now: Time) {
         self.left.remove(&number);
-        if let Some(port) = self.carriers.iter().position(|carrier| carrier.number == Some(number)) {
+        if let Some(port) = self.port_of(number) {
             self.carriers[port].is_over();
             self.report(port, host, now);
             self.settle(now);

@@ -6,10 +6,9 @@ use super::member::Member;
 use crate::failure::Failure;
 use crate::frame::Process;
 use crate::frame::status::{Board, Status};
-use crate::transfer::{Keys, PublicKey, address, random};
+use crate::transfer::{Keys, PublicKey, address, random, stamp};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
 use weir_endpoint::Endpoint;
 use weir_linux::udp::UdpPort;
@@ -97,9 +96,8 @@ impl<'a> Remote<'a> {
             }
             None => failed(&error),
         })?;
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let stamp = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
-        Ok((Remote { args, keys, controllers, member, at, clock: Now::default(), stamp }, port))
+        let (clock, stamp) = (Now::default(), stamp());
+        Ok((Remote { args, keys, controllers, member, at, clock, stamp }, port))
     }
 
     /// Begins: the socket is bound. The status is what the board says.

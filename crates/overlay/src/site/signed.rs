@@ -37,13 +37,19 @@ pub(super) struct Announcements {
     datagram: Vec<u8>,
 }
 
-/// Of an announcement: its origin, what it is about, and its stamp. `None` of other messages.
-fn about(message: &Message) -> Option<(NodeId, About, Stamp)> {
-    match message {
-        Message::Links(links) => Some((links.origin, About::Links, links.stamp)),
-        Message::Groups(groups) => Some((groups.origin, About::Groups, groups.stamp)),
-        _ => None,
+/// Takes messages that are no announcements from the front of a datagram, and appends them to `out`. Returns the announcement that follows: its
+/// origin, what it is about, its stamp, and its bytes. `None` at the end.
+fn next<'a>(rest: &mut &'a [u8], out: &mut Vec<u8>) -> Option<(NodeId, About, Stamp, &'a [u8])> {
+    while let Ok((message, after)) = Message::decode(rest) {
+        let bytes = &rest[..rest.len() - after.len()];
+        *rest = after;
+        match message {
+            Message::Links(links) => return Some((links.origin, About::Links, links.stamp, bytes)),
+            Message::Groups(groups) => return Some((groups.origin, About::Groups, groups.stamp, bytes)),
+            _ => out.extend_from_slice(bytes),
+        }
     }
+    None
 }
 
 impl Announcements {
@@ -51,13 +57,7 @@ impl Announcements {
     pub(super) fn sign(&mut self, own: NodeId, datagram: &[u8], cover: &mut impl Cover) -> &[u8] {
         let (mut rest, mut out) = (datagram, std::mem::take(&mut self.datagram));
         out.clear();
-        while let Ok((message, after)) = Message::decode(rest) {
-            let bytes = &rest[..rest.len() - after.len()];
-            rest = after;
-            let Some((origin, about, stamp)) = about(&message) else {
-                out.extend_from_slice(bytes);
-                continue;
-            };
+        while let Some((origin, about, stamp, bytes)) = next(&mut rest, &mut out) {
             let is_kept = |kept: &Kept| kept.bytes == bytes;
             if origin == own && !self.kept.get(&(own, about)).is_some_and(is_kept) {
                 let signature = cover.sign(bytes);
@@ -78,13 +78,7 @@ impl Announcements {
     pub(super) fn verify(&mut self, datagram: &[u8], cover: &mut impl Cover) -> (&[u8], u64) {
         let (mut rest, mut out, mut refused) = (datagram, std::mem::take(&mut self.datagram), 0);
         out.clear();
-        while let Ok((message, after)) = Message::decode(rest) {
-            let bytes = &rest[..rest.len() - after.len()];
-            rest = after;
-            let Some((origin, about, stamp)) = about(&message) else {
-                out.extend_from_slice(bytes);
-                continue;
-            };
+        while let Some((origin, about, stamp, bytes)) = next(&mut rest, &mut out) {
             let Some((signature, after)) = read(rest) else {
                 refused += 1;
                 continue;

@@ -1,0 +1,165 @@
+//! What a running node tells of itself, its neighbours and its flows.
+
+use super::Running;
+use crate::frame::status::{Counters, Part, Status};
+use serde_json::{Map, Value, json};
+use std::net::Ipv4Addr;
+use weir_base::Time;
+use weir_overlay::admission::By;
+use weir_overlay::site::Told;
+use weir_overlay::site::datagram::PROTOCOL_UDP;
+use weir_overlay::utility::bits;
+use weir_overlay::{Cat, Inner, Key};
+
+/// What is told of a neighbour.
+struct Neighbour {
+    is_up: bool,
+    capacity_mbps: f64,
+    delay_ms: f64,
+    loss_percent: f64,
+    sent_bytes: u64,
+    waiting_bytes: u64,
+}
+
+impl Running<'_> {
+    /// All that is told of the node.
+    pub(super) fn document(&self, now: Time) -> Value {
+        let node = self.site.node();
+        let neighbours = self.carriers.iter().enumerate().map(|(port, carrier)| {
+            let Neighbour { is_up, capacity_mbps, delay_ms, loss_percent, sent_bytes, waiting_bytes } =
+                self.neighbour(port);
+            json!({
+                "name": carrier.name,
+                "number": carrier.id.number(),
+                "up": is_up,
+                "capacity_mbps": capacity_mbps,
+                "delay_ms": delay_ms,
+                "loss_percent": loss_percent,
+                "sent_bytes": sent_bytes,
+                "waiting_bytes": waiting_bytes,
+            })
+        });
+        let flows = self.site.told().map(|flow| self.flow(&flow, now));
+        let packets: Map<String, Value> =
+            self.counts().into_iter().map(|(name, count)| (name, count.into())).collect();
+        json!({
+            "name": self.plan.name,
+            "number": self.plan.id.number(),
+            "up_s": now.as_secs_f64(),
+            "k": node.k(),
+            "neighbours": neighbours.collect::<Vec<_>>(),
+            "flows": flows.collect::<Vec<_>>(),
+            "packets": packets,
+        })
+    }
+
+    fn neighbour(&self, port: usize) -> Neighbour {
+        let node = self.site.node();
+        let (cat, sent) = (node.cat(port).copied().unwrap_or_default(), node.sent(port));
+        Neighbour {
+            is_up: node.neighbour(port).is_some(),
+            capacity_mbps: cat.capacity().bits_per_sec() as f64 / 1e6,
+            delay_ms: cat.delay().mean.as_millis_f64(),
+            loss_percent: 100.0 * cat.loss(),
+            sent_bytes: sent.data + sent.signals,
+            waiting_bytes: cat.waiting.get(),
+        }
+    }
+
+    fn flow(&self, flow: &Told<'_>, now: Time) -> Value {
+        let decisions = flow.events.iter().rev().map(|event| {
+            let by = match event.by {
+                By::Flow => "flow",
+                By::Planner => "planner",
+            };
+            json!({
+                "ago_s": now.since(event.at).as_secs_f64(),
+                "stands": event.standing.name(),
+                "by": by,
+                "rule": event.reason.rule.name(),
+                "value": event.reason.value,
+                "bound": event.reason.bound,
+            })
+        });
+        let to = match flow.to {
+            Key::Node(id) => self.plan.name_of(id).to_owned(),
+            Key::Group(group) => Ipv4Addr::from_bits(group.0).to_string(),
+        };
+        json!({
+            "flow": name_of(&flow.inner),
+            "service": flow.service,
+            "to": to,
+            "utility": flow.utility,
+            "priority": flow.priority,
+            "stands": flow.standing.name(),
+            "rate_mbps": flow.rate.bits_per_sec() as f64 / 1e6,
+            "price_bits": bits(flow.price),
+            "sent_bytes": flow.sent.get(),
+            "waiting": flow.waiting,
+            "refused": flow.refused,
+            "decisions": decisions.collect::<Vec<_>>(),
+        })
+    }
+
+    fn counts(&self) -> Vec<(String, u64)> {
+        let (counts, node) = (self.site.counts(), self.site.node().counters());
+        let all = [
+            ("admitted", counts.admitted),
+            ("delivered", counts.delivered),
+            ("forwarded", node.packets),
+            ("refused", counts.refused),
+            ("overflowed", counts.overflowed),
+            ("expired", counts.expired),
+            ("foreign_source", counts.foreign),
+            ("unknown_destination", counts.unknown),
+            ("not_opened", counts.unsealed),
+            ("forged_announcements", counts.forged),
+            ("other_ip_version", counts.other_version),
+            ("malformed", counts.malformed),
+            ("lost", counts.lost),
+        ];
+        all.map(|(name, count)| (name.to_owned(), count)).to_vec()
+    }
+
+    /// What the frame of all daemons tells.
+    pub(super) fn status(&self) -> Status {
+        let parts = self.carriers.iter().enumerate().map(|(port, carrier)| {
+            let of = self.neighbour(port);
+            let values = [
+                ("up", f64::from(u8::from(of.is_up))),
+                ("capacity_mbps", of.capacity_mbps),
+                ("delay_ms", of.delay_ms),
+                ("loss_percent", of.loss_percent),
+                ("sent_bytes", of.sent_bytes as f64),
+            ];
+            Part {
+                labels: vec![("name".into(), carrier.name.as_str().into())],
+                values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            }
+        });
+        Status {
+            place: format!("{} at {}", self.plan.name, self.plan.listen),
+            labels: vec![("node".into(), self.plan.name.clone())],
+            counters: Counters {
+                name: "packets".into(),
+                meaning: "Packets of programs by what became of them, and packets forwarded to neighbours."
+                    .into(),
+                values: self.counts(),
+            },
+            part: "neighbour".into(),
+            parts: parts.collect(),
+            ..Status::default()
+        }
+    }
+}
+
+/// A flow's name: addresses with ports, and what is carried.
+pub(super) fn name_of(inner: &Inner) -> String {
+    let end = |address: u32, port: u16| {
+        let address = Ipv4Addr::from_bits(address);
+        if port == 0 { address.to_string() } else { format!("{address}:{port}") }
+    };
+    let (from, to) = (end(inner.source, inner.source_port), end(inner.destination, inner.destination_port));
+    let kind = if inner.protocol == PROTOCOL_UDP { "udp" } else { "ip" };
+    format!("{from}-{to}/{kind}")
+}
