@@ -46,15 +46,13 @@ const HOOKS: [&str; 10] = [
 
 fn main() -> Result<(), Failure> {
     let pairs: usize = std::env::args().nth(1).ok_or("how many pairs?")?.parse()?;
-    println!("# What the kernel controls cost\n");
     println!(
         "Each transfer sends {} MiB over one connection, through a veth with its offloads. The table compares the processor time \
          under each control, of both ends and of the kernel's threads for network work, with that under the kernel's CUBIC, in {pairs} \
          pairs of consecutive transfers whose order alternates. The columns about hooks come from one more transfer, with the \
          kernel's BPF run statistics, which take time themselves: the time in all hooks, as a share of CUBIC's processor time, and \
-         the mean time of each hook. Linux {}; `make kernel-cost` writes this page.\n",
-        TRANSFER >> 20,
-        read_to_string("/proc/sys/kernel/osrelease")?.trim()
+         the mean time of each hook.\n",
+        TRANSFER >> 20
     );
     println!(
         "| control | processor time, against CUBIC's | 95 % interval | Gbit/s | CUBIC's | in hooks | calls of hooks | mean ns of each |"

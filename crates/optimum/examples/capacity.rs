@@ -92,9 +92,8 @@ fn main() {
 
 fn table() {
     let build = if cfg!(debug_assertions) { "checked" } else { "release" };
-    println!("# How long capacities take\n");
     println!(
-        "`make capacity` wrote this with the {build} build. One core; the shortest of {ROUNDS} times, but a case of more than a second is computed once, and"
+        "The {build} build on one core; the shortest of {ROUNDS} times, but a case of more than a second is computed once, and"
     );
     println!(
         "stopped after the round in which its bar passes. The verifier, which shares no code with the search, has checked every answer; its time is beside. Memory is"

@@ -62,9 +62,9 @@ fn main() -> Result<(), Failure> {
         whole.push(measured(|| program(&weir, &out))?);
     }
     let [simulated, recorded, whole] = [simulated, recorded, whole].map(Median::of);
-    println!("# What a tree of {} cells costs\n", runs.len());
     println!(
-        "`make scale` wrote this: `{LAB}` on {cores} cores, median of {ROUNDS} rounds, the smallest and the"
+        "`{LAB}`, {} cells on {cores} cores, median of {ROUNDS} rounds, the smallest and the",
+        runs.len()
     );
     println!("largest beside it. CPU is user and system time of all threads.\n");
     println!(

@@ -68,15 +68,9 @@ fn main() -> Result<(), Failure> {
         }
         memory.push(served.peak()? / 1024.0);
     }
-    let cores = std::thread::available_parallelism()?.get();
-    let date = Command::new("date").args(["-u", "+%F"]).output()?.stdout;
-    let load = fs::read_to_string("/proc/loadavg")?;
-    println!("# How quickly results are found\n");
     println!(
-        "`scripts/serve-speed {weir}` wrote this on {cores} cores (load average {} at the end), on {}. `weir serve` lists {count} results of 20 runs, {files} \
+        "`weir serve` lists {count} results of 20 runs, {files} \
          files of {:.1} GB, which are in the machine's memory.\n",
-        load.split(' ').next().unwrap_or_default(),
-        String::from_utf8_lossy(&date).trim(),
         bytes as f64 / 1e9,
     );
     println!("| what | bar | measured, median (smallest to largest) | |\n|---|---|---|---|");

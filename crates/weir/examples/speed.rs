@@ -38,9 +38,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 fn main() {
     let weir = std::env::args().nth(1).unwrap_or_else(|| "target/release/weir".into());
     let valgrind = Command::new("valgrind").arg("--version").output().is_ok();
-    println!("# How fast the simulator is\n");
     println!(
-        "`make bench` wrote this. Each row is the whole process with records on one core, best of {REPEATS}. A packet is a data packet"
+        "Each row is the whole process with records on one core, best of {REPEATS}. A packet is a data packet"
     );
     println!(
         "that the bottleneck forwarded, with all the events that it causes; of the overlay, one that a node sent to another. Instructions per"
