@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
-use std::fs::{self, File, read_to_string};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
