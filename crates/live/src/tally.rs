@@ -38,8 +38,8 @@ pub struct FlowSums {
     pub messages: Vec<Message>,
     /// Its events, with their times.
     pub events: Vec<(Time, FlowEventKind)>,
-    /// The congestion window of each `tcp_info`, in segments.
-    pub windows: Vec<f64>,
+    /// The congestion window of each `tcp_info`, in segments, with its time.
+    pub windows: Vec<(Time, f64)>,
     /// The last `tcp_info`.
     pub last: TransportSample,
     /// The latest state of its controllers.
@@ -133,7 +133,7 @@ impl Recorder for Tally {
         self.see(sample.at);
         self.transport_samples += 1;
         let flow = &mut self.flows[sample.flow as usize];
-        flow.windows.push(sample.cwnd);
+        flow.windows.push((sample.at, sample.cwnd));
         flow.last = *sample;
     }
     fn state(&mut self, sample: &StateSample<&str>) {
