@@ -164,8 +164,8 @@ observe: build
 	scripts/observe $(WEIR)
 
 ## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
-analyze-speed:
-	scripts/analyze-speed
+analyze-speed: build
+	scripts/analyze-speed $(WEIR)
 
 ## serve-speed: measures how quickly `weir serve` lists and searches a thousand results (idle); writes docs/serve-measured.md
 serve-speed: build

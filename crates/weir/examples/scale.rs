@@ -62,10 +62,7 @@ fn main() -> Result<(), Failure> {
         whole.push(measured(|| program(&weir, &out))?);
     }
     let [simulated, recorded, whole] = [simulated, recorded, whole].map(Median::of);
-    println!(
-        "`{LAB}`, {} cells on {cores} cores, median of {ROUNDS} rounds, the smallest and the",
-        runs.len()
-    );
+    println!("`{LAB}`, {} cells, median of {ROUNDS} rounds, the smallest and the", runs.len());
     println!("largest beside it. CPU is user and system time of all threads.\n");
     println!(
         "| what | wall, s | CPU, s | the whole program takes longer by, wall | CPU |\n|---|---|---|---|---|"
