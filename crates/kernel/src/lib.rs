@@ -21,8 +21,6 @@ mod holder;
 #[cfg(feature = "bpf")]
 mod links;
 #[cfg(feature = "bpf")]
-mod lock;
-#[cfg(feature = "bpf")]
 mod object;
 #[cfg(feature = "bpf")]
 mod observer;

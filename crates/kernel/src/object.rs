@@ -1,16 +1,18 @@
 //! A control's object: opened, given its parameters, loaded and linked.
 
-use crate::lock::Lock;
 use crate::parameters::{parameters, write_all};
+use crate::pinned::LOCKED;
 use crate::running::{self, is_registered};
 use crate::{Control, Problem, capability, configure, control, links};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{ErrorKind, MapCore, MapType, Object, ObjectBuilder, PrintLevel};
 use serde_json::Map;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_control::Config;
+use weir_linux::lock::FolderLock;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
@@ -151,7 +153,7 @@ pub fn hold(config: &Config) -> Result<Held, Problem> {
     let control = control(config.name()).ok_or_else(|| Problem::Unknown(config.name().to_owned()))?;
     capability::check()?;
     // The lock keeps other processes from changing its parameters meanwhile.
-    let _lock = Lock::shared().map_err(Problem::forbidden)?;
+    let _lock = FolderLock::shared(Path::new(LOCKED)).map_err(Problem::forbidden)?;
     let (held, loaded) = find_or_load(control, || Ok(config.clone()))?;
     if loaded {
         return Ok(held);

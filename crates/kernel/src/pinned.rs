@@ -5,6 +5,8 @@ use std::fs::{self, DirEntry};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Weir's folder, which is locked while pinned controls are changed.
+pub(crate) const LOCKED: &str = "/run/weir";
 /// The folder of pins.
 pub(crate) const FOLDER: &str = "/run/weir/bpf";
 /// `BPF_FS_MAGIC` (include/uapi/linux/magic.h).

@@ -1,9 +1,10 @@
 //! Controls that outlast the process that loaded them: their links are pinned in a file system for BPF objects, which is mounted for the
 //! first pin, unmounted after the last, and open to its owner only. Pins there that are not weir's are left alone.
 
-use crate::lock::{Lock, PRIVATE};
 use crate::object::{Held, MOMENT, PATIENCE, find_or_load};
-use crate::pinned::{FOLDER, beside_of, is_kernels, is_mounted, is_pin, is_pinned, pins_of, relabelling_of};
+use crate::pinned::{
+    FOLDER, LOCKED, beside_of, is_kernels, is_mounted, is_pin, is_pinned, pins_of, relabelling_of,
+};
 use crate::running::{self, is_registered, parameters_of};
 use crate::{
     CIRCUITS, Control, Problem, capability, configure, control, holder, links, relabel::Relabelling,
@@ -16,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use weir_linux::lock::{FolderLock, PRIVATE};
 
 /// Loads a control that stays until it is unloaded, or changes parameters of a loaded one. Packets of its connections that leave these
 /// devices are relabelled as ECT(1). Returns notes for the user.
@@ -29,7 +31,7 @@ pub fn load(
     devices: &[String],
 ) -> Result<Vec<String>, Problem> {
     capability::check()?;
-    let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
+    let _lock = FolderLock::exclusive(Path::new(LOCKED)).map_err(Problem::forbidden)?;
     let mut notes = restrict()?;
     let relabelling = (!devices.is_empty()).then(|| Relabelling::new(control, devices)).transpose()?;
     let wanted = || configure(control, changes.clone());
@@ -69,7 +71,7 @@ fn change(control: &'static Control, changes: &Map<String, Value>) -> Result<(),
 /// It is not pinned here.
 pub fn unload(name: &str) -> Result<Vec<String>, Problem> {
     let control = control(name).ok_or_else(|| Problem::Unknown(name.to_owned()))?;
-    let _lock = Lock::exclusive().map_err(Problem::forbidden)?;
+    let _lock = FolderLock::exclusive(Path::new(LOCKED)).map_err(Problem::forbidden)?;
     let mut notes = restrict()?;
     // A process that was killed while it pinned may have left some of the pins.
     let pins = pins_of(control, Path::new(FOLDER));

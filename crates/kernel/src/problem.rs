@@ -153,7 +153,7 @@ impl Problem {
     pub(crate) fn forbidden(error: io::Error) -> Problem {
         match error.kind() {
             io::ErrorKind::PermissionDenied => Problem::Forbidden(error),
-            _ => Problem::failed(format!("cannot lock {}", crate::lock::FOLDER))(error),
+            _ => Problem::failed(format!("cannot lock {}", crate::pinned::LOCKED))(error),
         }
     }
 

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use weir_base::not_started;
 
 /// What [`enter`] found or did.
@@ -109,6 +110,22 @@ impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// The number of the calling thread's network namespace (namespaces(7)). A namespace that is gone may leave its number to another.
+///
+/// # Errors
+/// /proc is not there.
+pub fn own_number() -> io::Result<u64> {
+    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
+}
+
+/// The numbers of the network namespaces that a process is in, or that have a name.
+pub fn numbers_in_use() -> Vec<u64> {
+    let entries = |folder: &str| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let of_processes = entries("/proc").map(|process| process.path().join("ns/net"));
+    let named = entries("/run/netns").map(|entry| entry.path());
+    of_processes.chain(named).filter_map(|path| Some(std::fs::metadata(path).ok()?.ino())).collect()
 }
 
 /// Sets a sysctl below `/proc/sys/net` of the namespace that the calling thread is in.

@@ -18,7 +18,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{
     Socket, SocketAddr,
-    protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG},
+    protocols::{NETLINK_NETFILTER, NETLINK_ROUTE, NETLINK_SOCK_DIAG},
 };
 use std::io;
 use std::net::IpAddr;
@@ -64,6 +64,14 @@ impl Netlink {
     /// The kernel's.
     pub fn sock_diag() -> io::Result<Netlink> {
         Netlink::of(NETLINK_SOCK_DIAG)
+    }
+
+    /// Opens a socket for nfnetlink, of which nf_tables is a part.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn netfilter() -> io::Result<Netlink> {
+        Netlink::of(NETLINK_NETFILTER)
     }
 
     fn of(protocol: isize) -> io::Result<Netlink> {
@@ -120,7 +128,7 @@ impl Netlink {
     /// The kernel's.
     pub fn add_address(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
-        message.header.family = family(address);
+        message.header.family = family_of(address);
         message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
         message.header.index = index;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
@@ -137,7 +145,7 @@ impl Netlink {
     /// The kernel's.
     pub fn add_route(&mut self, index: u32, to: Option<IpAddr>, gateway: IpAddr) -> io::Result<()> {
         let mut message = RouteMessage::default();
-        message.header.address_family = family(gateway);
+        message.header.address_family = family_of(gateway);
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Universe;
@@ -158,7 +166,7 @@ impl Netlink {
     /// The kernel's.
     pub fn add_prefix_route(&mut self, index: u32, to: &Prefix, source: Option<IpAddr>) -> io::Result<()> {
         let mut message = RouteMessage::default();
-        message.header.address_family = family(to.address());
+        message.header.address_family = family_of(to.address());
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Link;
@@ -189,7 +197,7 @@ impl Netlink {
     /// The kernel's.
     pub fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: Mac) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
-        message.header.family = family(address);
+        message.header.family = family_of(address);
         message.header.ifindex = index;
         message.header.state = NeighbourState::Permanent;
         message.attributes = vec![
@@ -258,7 +266,17 @@ impl Netlink {
         Ok(attributes)
     }
 
-    fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    /// Removes a device; of a veth pair, both ends.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn remove_device(&mut self, index: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        self.change(RouteNetlinkMessage::DelLink(link), 0)
+    }
+
+    pub(crate) fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.send(message.message_type(), NLM_F_ACK | flags, &bytes_of(&message))?;
         self.receive(&mut |_| {}).map(|_| ())
     }
@@ -268,14 +286,68 @@ impl Netlink {
     /// # Errors
     /// The kernel's.
     pub fn send(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let mut bytes = vec![];
+        self.push(&mut bytes, kind, flags, body);
+        self.socket.send(&bytes, 0).map(|_| ())
+    }
+
+    /// Appends a request to those that are sent together, with the next number, padded to four bytes (`NLMSG_ALIGN`).
+    fn push(&mut self, bytes: &mut Vec<u8>, kind: u16, flags: u16, body: &[u8]) {
         self.sequence += 1;
-        let mut bytes = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+        bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
         bytes.extend(self.sequence.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);
-        self.socket.send(&bytes, 0).map(|_| ())
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+
+    /// Sends requests (kind, flags, body) to a subsystem of nfnetlink, of which the kernel carries out all or none
+    /// (include/uapi/linux/netfilter/nfnetlink.h, `nfnetlink_rcv_batch`). Returns the places of those that it refused, and why.
+    ///
+    /// # Errors
+    /// The kernel's about the batch as a whole: the process lacks the privilege, or there is no such subsystem.
+    pub(crate) fn batch(
+        &mut self,
+        subsystem: u16,
+        requests: &[(u16, u16, Vec<u8>)],
+    ) -> io::Result<Vec<(usize, io::Error)>> {
+        // Version and family are 0; the subsystem is in network order.
+        let [high, low] = subsystem.to_be_bytes();
+        let mut bytes = vec![];
+        self.push(&mut bytes, libc::NFNL_MSG_BATCH_BEGIN as u16, 0, &[0, 0, high, low]);
+        let begin = self.sequence;
+        for (number, (kind, flags, body)) in requests.iter().enumerate() {
+            // An error is always told. Of the others only the last is acknowledged, so that the answers fit into the socket's buffer.
+            let ack = if number + 1 == requests.len() { NLM_F_ACK } else { 0 };
+            self.push(&mut bytes, *kind, flags | ack, body);
+        }
+        let last = self.sequence;
+        self.push(&mut bytes, libc::NFNL_MSG_BATCH_END as u16, 0, &[0, 0, high, low]);
+        self.socket.send(&bytes, 0)?;
+        let mut refused = vec![];
+        loop {
+            let (answer, _) = self.socket.recv_from_full()?;
+            for (header, body) in messages(&answer) {
+                let sequence = word(header, 8);
+                let is_error = u16::from_ne_bytes([header[4], header[5]]) == NLMSG_ERROR;
+                if !is_error || !(begin..=last).contains(&sequence) {
+                    continue;
+                }
+                let code = word(body, 0).cast_signed();
+                let error = || io::Error::from_raw_os_error(-code);
+                if code != 0 && sequence == begin {
+                    return Err(error());
+                }
+                if code != 0 {
+                    refused.push(((sequence - begin - 1) as usize, error()));
+                }
+                if sequence == last {
+                    return Ok(refused);
+                }
+            }
+        }
     }
 
     /// Reads the answer to the last request, which asked for an acknowledgement (`NLM_F_ACK`) or a list (`NLM_F_DUMP`), to its end; `each`
@@ -287,11 +359,7 @@ impl Netlink {
         let mut whole = true;
         loop {
             let (answer, _) = self.socket.recv_from_full()?;
-            let mut rest = answer.as_slice();
-            while let Some(header) = rest.get(..HEADER) {
-                let length = (word(header, 0) as usize).clamp(HEADER, rest.len());
-                let body = &rest[HEADER..length];
-                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            for (header, body) in messages(&answer) {
                 if word(header, 8) != self.sequence {
                     continue;
                 }
@@ -313,7 +381,19 @@ impl Netlink {
     }
 }
 
-fn bytes_of(message: &RouteNetlinkMessage) -> Vec<u8> {
+/// The messages of an answer: header and body of each.
+fn messages(answer: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = answer;
+    std::iter::from_fn(move || {
+        let header = rest.get(..HEADER)?;
+        let length = (word(header, 0) as usize).clamp(HEADER, rest.len());
+        let body = &rest[HEADER..length];
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((header, body))
+    })
+}
+
+pub(crate) fn bytes_of(message: &RouteNetlinkMessage) -> Vec<u8> {
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
     bytes
@@ -324,7 +404,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
 }
 
-fn family(address: IpAddr) -> AddressFamily {
+/// The family of an address.
+pub(crate) fn family_of(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 

@@ -96,6 +96,17 @@ pub fn ended_child() -> io::Result<Option<(u32, ExitStatus)>> {
     Ok(ended.map(|(pid, status)| (pid.as_raw_pid().cast_unsigned(), ExitStatus::from_raw(status.as_raw()))))
 }
 
+/// When a process began, in clock ticks since the machine started (field 22 of proc_pid_stat(5)); `None` if it has ended, or there is
+/// none. Of two processes that have had the same process id, it tells which is meant.
+pub fn began(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything. The state is behind it; an ended process has the state Z or X.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let began = fields.nth(18)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(began)
+}
+
 /// Sends a signal to a process.
 ///
 /// # Errors
@@ -178,4 +189,26 @@ pub fn take_passed(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
         _ => None,
     });
     Ok(rights.flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_a_beginning_until_it_has_ended() {
+        let own = began(std::process::id()).unwrap();
+        assert_eq!(began(std::process::id()), Some(own));
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(began(child.id()).unwrap() >= own);
+        child.kill().unwrap();
+        let begun = Instant::now();
+        // It has ended, and is not waited for.
+        while began(child.id()).is_some() {
+            assert!(begun.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(LOOK_UP);
+        }
+        child.wait().unwrap();
+        assert_eq!(began(child.id()), None);
+    }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use weir_base::{Histogram, Span, Time, not_started};
 use weir_linux::clock::{Clock, Scheduling, claim_processor, timespec_of};
 use weir_linux::namespace::{Namespace, Privilege, sysctl};
+use weir_linux::nft;
 use weir_linux::order::keep_order;
 use weir_linux::ring::ReceiveRing;
 use weir_linux::tun::Tun;
@@ -65,6 +66,7 @@ pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
         checks.extend([foreign_load(usage.foreign), steal(usage.steal)]);
     }
     checks.extend([real_time_limit(), socket_buffers(), tcp_memory(), devices()]);
+    checks.extend([masquerading(), redirection()]);
     checks.extend(transfers::checks());
     checks.extend(measured::checks());
     checks
@@ -138,6 +140,36 @@ fn devices() -> Check {
             Status::Warn,
             format!("cannot be made, so that `weir overlay node` does not work here: {error}"),
             "run as root; `modprobe tun` loads what the kernel needs, and a container needs the device /dev/net/tun",
+        ),
+    }
+}
+
+/// Whether a wrapped program can reach other networks.
+fn masquerading() -> Check {
+    let name = "masquerading";
+    match nft::try_masquerade() {
+        Ok(()) => {
+            check(name, Status::Ok, "nf_tables can do it: `weir wrap --internet` works here, as root", "")
+        }
+        Err(error) => check(
+            name,
+            Status::Warn,
+            format!("not possible, so that `weir wrap --internet` does not work here: {error}"),
+            "it needs Linux 5.12 or later with CONFIG_NF_TABLES and CONFIG_NFT_MASQ",
+        ),
+    }
+}
+
+/// Whether connections can be redirected to a proxy of TCP.
+fn redirection() -> Check {
+    let name = "transparent proxies";
+    match nft::try_transparent() {
+        Ok(()) => check(name, Status::Ok, "nf_tables can redirect TCP to them", ""),
+        Err(error) => check(
+            name,
+            Status::Warn,
+            format!("TCP cannot be redirected to them: {error}"),
+            "it needs Linux 5.12 or later with CONFIG_NF_TABLES, CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET",
         ),
     }
 }

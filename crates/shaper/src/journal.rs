@@ -2,22 +2,17 @@
 //! process that holds the folder's lock may read and write it; a process that is killed loses the lock and leaves the file.
 
 use crate::Problem;
-use rustix::fs::FlockOperation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// Only its owner may open the folder, so no other user can hold its lock.
-const PRIVATE: u32 = 0o700;
+use weir_linux::lock::{FolderLock, remove_unlocked};
 
 /// The folder of journals. Only this process may use it until this is dropped.
 #[derive(Debug)]
 pub struct Journals {
-    path: PathBuf,
-    folder: File,
+    lock: FolderLock,
 }
 
 impl Journals {
@@ -28,44 +23,17 @@ impl Journals {
     /// The folder cannot be created or opened.
     pub fn lock(path: &Path) -> Result<Journals, Problem> {
         let failed = |error| Problem::Failed { what: format!("cannot lock {}", path.display()), error };
-        loop {
-            DirBuilder::new().recursive(true).mode(PRIVATE).create(path).map_err(failed)?;
-            let folder = match File::open(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(failed)?,
-            };
-            rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))
-                .map_err(|error| failed(error.into()))?;
-            let journals = Journals { path: path.to_owned(), folder };
-            // The lock of a folder that was removed meanwhile is worthless: another process may have created and locked a new one.
-            if journals.is_at_its_place() {
-                journals.remove_drafts();
-                return Ok(journals);
-            }
-        }
+        let journals = Journals { lock: FolderLock::exclusive(path).map_err(failed)? };
+        journals.remove_drafts();
+        Ok(journals)
     }
 
     /// Removes drafts: a process that was killed may have left one half written.
     fn remove_drafts(&self) {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.lock.path()).into_iter().flatten().flatten();
         let drafts =
             entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "draft"));
         drafts.for_each(|draft| drop(fs::remove_file(draft)));
-    }
-
-    /// Removes the parent folder if it is empty, unless a process has locked it.
-    fn remove_parent(&self) {
-        let Some(parent) = self.path.parent() else { return };
-        let Ok(opened) = File::open(parent) else { return };
-        if rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_dir(parent);
-        }
-    }
-
-    fn is_at_its_place(&self) -> bool {
-        let same =
-            |found: fs::Metadata, open: fs::Metadata| (found.ino(), found.dev()) == (open.ino(), open.dev());
-        fs::metadata(&self.path).is_ok_and(|found| self.folder.metadata().is_ok_and(|open| same(found, open)))
     }
 
     /// The names of all journals.
@@ -73,7 +41,7 @@ impl Journals {
     /// # Errors
     /// The folder cannot be read.
     pub fn names(&self) -> Result<Vec<String>, Problem> {
-        let entries = fs::read_dir(&self.path).map_err(|error| self.failed("read", error))?;
+        let entries = fs::read_dir(self.lock.path()).map_err(|error| self.failed("read", error))?;
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> =
             names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
@@ -101,14 +69,14 @@ impl Journals {
     /// # Errors
     /// The journal cannot be written; then the older one is still in place.
     pub fn write<T: Serialize>(&self, name: &str, journal: &T) -> Result<(), Problem> {
-        let (path, draft) = (self.file(name), self.path.join(format!("{name}.draft")));
+        let (path, draft) = (self.file(name), self.lock.path().join(format!("{name}.draft")));
         let write = || -> io::Result<()> {
             let bytes = serde_json::to_vec(journal)?;
             let mut file = File::create(&draft)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
             fs::rename(&draft, &path)?;
-            self.folder.sync_all()
+            self.lock.sync()
         };
         write().map_err(|error| self.failed("write", error))
     }
@@ -118,26 +86,27 @@ impl Journals {
     /// # Errors
     /// It cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
-        match fs::remove_file(self.file(name)).and_then(|()| self.folder.sync_all()) {
+        match fs::remove_file(self.file(name)).and_then(|()| self.lock.sync()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", error)),
             _ => Ok(()),
         }
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}.json"))
+        self.lock.path().join(format!("{name}.json"))
     }
 
     fn failed(&self, what: &str, error: io::Error) -> Problem {
-        Problem::Failed { what: format!("cannot {what} a journal in {}", self.path.display()), error }
+        Problem::Failed { what: format!("cannot {what} a journal in {}", self.lock.path().display()), error }
     }
 }
 
 impl Drop for Journals {
     fn drop(&mut self) {
-        // A folder that is not empty stays.
-        if self.is_at_its_place() && fs::remove_dir(&self.path).is_ok() {
-            self.remove_parent();
+        if self.lock.remove()
+            && let Some(parent) = self.lock.path().parent()
+        {
+            remove_unlocked(parent);
         }
     }
 }

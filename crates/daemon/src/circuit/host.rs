@@ -8,10 +8,9 @@ use super::shaped::{Shaped, is_ours};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use weir_circuit::{Circuit, Store, Utc};
-use weir_linux::namespace::{set_sysctl, sysctl};
+use weir_linux::namespace::{numbers_in_use, own_number, set_sysctl, sysctl};
 use weir_shaper::{Device, Journals};
 
 /// The folder of journals. A restart of the machine clears it, as it does the kernel's state.
@@ -73,9 +72,10 @@ impl Journal {
         if others.is_empty() {
             return Ok(vec![]);
         }
-        let alive = namespaces();
+        let alive = numbers_in_use();
+        let is_alive = |name: &str| name.parse().is_ok_and(|number| alive.contains(&number));
         let mut notes = vec![];
-        for name in others.into_iter().filter(|name| !alive.contains(name)) {
+        for name in others.into_iter().filter(|name| !is_alive(name)) {
             let mut dead: Journal = journals.read(&name)?.unwrap_or_default();
             dead.devices.iter_mut().try_for_each(Shaped::forget)?;
             self.controls.append(&mut dead.controls);
@@ -102,9 +102,9 @@ impl Host {
     /// The folder of journals cannot be opened, or what is there cannot be undone.
     pub fn lock() -> Result<(Host, Vec<String>), Failure> {
         let journals = Journals::lock(Path::new(FOLDER))?;
-        let namespace = fs::metadata("/proc/thread-self/ns/net")
+        let number = own_number()
             .map_err(|error| Failure::failed(format!("cannot identify the network namespace: {error}")))?;
-        let name = namespace.ino().to_string();
+        let name = number.to_string();
         let mut journal: Journal = journals.read(&name)?.unwrap_or_default();
         let mut notes = journal.forget_the_dead(&journals, &name)?;
         let mut host = Host { journals, name, journal };
@@ -389,15 +389,6 @@ pub(crate) fn raised(is: &str, need: [u64; 3]) -> Option<String> {
     let [least, first, most] = has[..] else { return None };
     let (first_needed, most_needed) = (first.max(need[1]), most.max(need[2]));
     ((first, most) != (first_needed, most_needed)).then(|| format!("{least} {first_needed} {most_needed}"))
-}
-
-/// The network namespaces that a process is in, or that have a name.
-fn namespaces() -> Vec<String> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let of_processes = processes.map(|process| process.path().join("ns/net"));
-    let named = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| entry.path());
-    let inode = |path: PathBuf| fs::metadata(path).ok().map(|found| found.ino().to_string());
-    of_processes.chain(named).filter_map(inode).collect()
 }
 
 fn may_look() -> bool {
