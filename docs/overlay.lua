@@ -54,7 +54,8 @@ local f = {
     node = ProtoField.uint8("overlay.node", "Node"),
     depth = ProtoField.uint64("overlay.depth", "Depth (bytes)"),
     sensitive = ProtoField.uint64("overlay.sensitive", "Sensitive depth (bytes)"),
-    k = ProtoField.uint8("overlay.k", "Exponent of K"),
+    k = ProtoField.uint8("overlay.k", "Exponent of K", base.DEC, nil, 0x7f),
+    drained = ProtoField.bool("overlay.drained", "Drained", 8, nil, 0x80),
     delay = ProtoField.uint16("overlay.delay", "Mean delay (100 us)"),
     deviation = ProtoField.uint16("overlay.deviation", "Deviation of the delay (100 us)"),
     capacity = ProtoField.uint64("overlay.capacity", "Capacity (kbit/s)"),
@@ -242,7 +243,7 @@ local contents = {
     [0x13] = function(read, tree)
         read:add(tree, f.node, 1)
         read:stamp(tree)
-        read:add(tree, f.k, 1)
+        tree:add(f.drained, read:add(tree, f.k, 1))
         for _ = 1, #read:set(tree, f.node) do
             read:add(tree, f.delay, 2)
             read:add(tree, f.deviation, 2)

@@ -5,7 +5,7 @@ use weir_base::{Bytes, Rate, Span, Time};
 use weir_overlay::cat::Delay;
 use weir_overlay::site::datagram::{addresses, read};
 use weir_overlay::site::{Config, Outside, Places, Plain, Service, Site};
-use weir_overlay::{NodeId, Reported, Signal};
+use weir_overlay::{Inner, NodeId, Reported, Signal};
 
 /// Node 0 has 10.1.0.0/16, node 1 has 10.2.0.0/16.
 fn site() -> Site<Reported, Plain> {
@@ -44,6 +44,9 @@ impl Outside for Checks {
         assert!(datagram.len() < 1 << 16 && read(datagram).is_ok(), "{datagram:?}");
         let (source, destination) = addresses(datagram).expect("it was read");
         assert_eq!((source >> 16, destination >> 16), (0x0a02, 0x0a01));
+    }
+    fn segment(&mut self, flow: &Inner, _: &[u8]) {
+        assert_eq!((flow.source >> 16, flow.destination >> 16), (0x0a02, 0x0a01));
     }
 }
 

@@ -6,6 +6,7 @@ mod config;
 mod control;
 mod device;
 mod node;
+mod proxies;
 mod sealing;
 mod signing;
 
@@ -15,7 +16,7 @@ use crate::output::print;
 use crate::transfer::{Keys, random};
 use crate::{
     Run,
-    overlay::ask::{SetArgs, StatusArgs, WhyArgs},
+    overlay::ask::{AddArgs, DelArgs, SetArgs, StatusArgs, WhyArgs},
 };
 use clap::{Args, Subcommand};
 use config::Plan;
@@ -48,8 +49,12 @@ enum Action {
     Status(StatusArgs),
     /// Say how a flow stands, and what was decided about it
     Why(WhyArgs),
-    /// Change a flow's priority, or the node's K
+    /// Change a flow's priority or the node's K, or drain the node
     Set(SetArgs),
+    /// Add a service
+    Add(AddArgs),
+    /// Remove a service
+    Del(DelArgs),
 }
 
 impl Run for OverlayArgs {
@@ -61,6 +66,8 @@ impl Run for OverlayArgs {
             Action::Status(args) => args.run(),
             Action::Why(args) => args.run(),
             Action::Set(args) => args.run(),
+            Action::Add(args) => args.run(),
+            Action::Del(args) => args.run(),
         }
     }
 }

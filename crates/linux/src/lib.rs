@@ -1,8 +1,9 @@
 //! What the other crates need of Linux, as small types over system calls. Hosts: [`namespace`]s, [`netlink`], [`device`]s and their
-//! offloads ([`ethtool`]), the [`order`] of packets, tables of nf_tables ([`nft`]), routes by marks ([`policy`]). Packets: sockets for frames ([`port`], [`ring`], and [`shut`], which keeps them from
-//! the kernel's own stack) and for datagrams ([`udp`]), devices whose other end is the process ([`tun`]). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`], those that end
-//! with the one that started them ([`process`]), what they ask each other ([`question`]), folders that one of them
-//! uses at a time ([`lock`]).
+//! offloads ([`ethtool`]), the [`order`] of packets, tables of nf_tables ([`nft`]), routes by marks ([`policy`]). Packets: sockets for
+//! frames ([`port`], [`ring`], and [`shut`], which keeps them from the kernel's own stack) and for datagrams ([`udp`]), connections with
+//! addresses of other hosts ([`transparent`]), devices whose other end is the process ([`tun`]). Processes: the [`clock`] and scheduling,
+//! [`signals`], [`privileges`], those that end with the one that started them ([`process`]), what they ask each other ([`question`]),
+//! folders that one of them uses at a time ([`lock`]).
 
 pub mod clock;
 pub mod device;
@@ -22,6 +23,7 @@ pub mod ring;
 pub mod shut;
 pub mod signals;
 pub mod tcp_info;
+pub mod transparent;
 pub mod tun;
 pub mod udp;
 

@@ -9,7 +9,7 @@ use crate::netlink::Netlink;
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL};
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use weir_base::Prefix;
 
 /// `NFT_TABLE_F_OWNER`.
@@ -59,10 +59,12 @@ const META_FROM: u16 = 3;
 const SOCKET_KEY: u16 = 1;
 const SOCKET_INTO: u16 = 2;
 const TPROXY_FAMILY: u16 = 1;
+const TPROXY_ADDRESS: u16 = 2;
 const TPROXY_PORT: u16 = 3;
 
-/// The register through which all values pass, 16 bytes wide (`NFT_REG_1`).
+/// The register through which values pass, 16 bytes wide (`NFT_REG_1`), and the one of a second value.
 const REGISTER: u32 = libc::NFT_REG_1 as u32;
+const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
 /// `NFT_SOCKET_TRANSPARENT`: whether a packet's socket is transparent (`IP_TRANSPARENT`).
 const TRANSPARENT: u32 = 0;
 /// `NFT_SOCKET_WILDCARD`: whether a packet's socket is bound to no address (Linux 5.10).
@@ -124,14 +126,16 @@ pub struct Only<'a> {
 /// A transparent proxy of this host: the connections (TCP) that are redirected to it, wherever they come from.
 ///
 /// Forwarded packets and those that this host makes itself get the mark `mark`. A policy route ([`crate::policy::Delivery`]) delivers
-/// packets with that mark to this host, where a listener with `IP_TRANSPARENT` at `port` accepts them. The local address of an accepted
+/// packets with that mark to this host, where a listener with `IP_TRANSPARENT` accepts them. The local address of an accepted
 /// connection is its original destination.
 #[derive(Debug, Clone, Copy)]
 pub struct Transparent<'a> {
-    /// The destinations, all of one IP version.
+    /// The destinations, all of the listener's IP version.
     pub to: &'a [Prefix],
-    /// The listener's port.
-    pub port: u16,
+    /// Destinations that are not meant though one of `to` covers them. Of all prefixes that cover an address, the longest decides.
+    pub not_to: &'a [Prefix],
+    /// The listener's address: its port, and any address of this host if the address is unspecified.
+    pub at: SocketAddr,
     /// The mark of redirected packets.
     pub mark: u32,
     /// The mark (`SO_MARK`) of the proxy's own sockets, the listener included; their packets are left alone.
@@ -176,24 +180,22 @@ impl Table {
     /// # Errors
     /// The kernel's: there is a table of this name, or no support for it; the prefixes are of both IP versions.
     pub fn transparent(name: &str, proxy: &Transparent<'_>) -> Result<Table, Refused> {
-        let first = proxy.to.first().map_or(IpAddr::from([0; 4]), Prefix::address);
-        if let Some(other) = proxy.to.iter().find(|prefix| prefix.address().is_ipv4() != first.is_ipv4()) {
+        let mut all: Vec<(&Prefix, bool)> = proxy.to.iter().map(|prefix| (prefix, true)).collect();
+        all.extend(proxy.not_to.iter().map(|prefix| (prefix, false)));
+        if let Some((other, _)) = all.iter().find(|(it, _)| it.address().is_ipv4() != proxy.at.is_ipv4()) {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a table has one IP version");
             return Err(Refused(vec![(format!("the rule for {other}"), error)]));
         }
+        all.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.length()));
         let (marked, own) = (proxy.mark, Rule::default().marked(proxy.own_mark).accept());
-        let mut batch = Batch::new(name, first);
+        let mut batch = Batch::new(name, proxy.at.ip());
         batch.chain("arriving", "filter", libc::NF_INET_PRE_ROUTING, MANGLE);
         batch.rule("arriving", "the exception of the proxy's packets", own.clone());
-        for prefix in proxy.to {
-            let rule = Rule::default()
-                .of_device(proxy.except, libc::NFT_META_IIFNAME, libc::NFT_CMP_NEQ)
-                .tcp()
-                .with(prefix, End::Destination)
-                .redirect(proxy.port, first)
-                .mark(marked)
-                .accept();
-            batch.rule("arriving", &format!("the redirection of {prefix}"), rule);
+        for (prefix, is_meant) in &all {
+            let rule = Rule::default().of_device(proxy.except, libc::NFT_META_IIFNAME, libc::NFT_CMP_NEQ);
+            let rule = rule.tcp().with(prefix, End::Destination);
+            let rule = if *is_meant { rule.redirect(proxy.at).mark(marked) } else { rule };
+            batch.rule("arriving", &format!("the redirection of {prefix}"), rule.accept());
         }
         // Answers to transparent sockets have a foreign address as their destination. The listener is transparent too, and is bound to
         // no address: it must not take what is only forwarded to the same port.
@@ -203,9 +205,10 @@ impl Table {
         // A chain of this type looks the route up again when a mark has changed.
         batch.chain("made-here", "route", libc::NF_INET_LOCAL_OUT, MANGLE);
         batch.rule("made-here", "the exception of the proxy's packets", own);
-        for prefix in proxy.to {
-            let rule = Rule::default().tcp().with(prefix, End::Destination).mark(marked).accept();
-            batch.rule("made-here", &format!("the mark for {prefix}"), rule);
+        for (prefix, is_meant) in &all {
+            let rule = Rule::default().tcp().with(prefix, End::Destination);
+            let rule = if *is_meant { rule.mark(marked) } else { rule };
+            batch.rule("made-here", &format!("the mark for {prefix}"), rule.accept());
         }
         batch.make()
     }
@@ -226,7 +229,8 @@ pub fn try_masquerade() -> io::Result<()> {
 /// It cannot, or this process may make no namespace.
 pub fn try_transparent() -> io::Result<()> {
     let to = [IpAddr::from([10, 0, 0, 1]).into()];
-    let proxy = Transparent { to: &to, port: 1, mark: 1, own_mark: 2, except: Some("lo") };
+    let at = SocketAddr::from(([127, 0, 0, 1], 1));
+    let proxy = Transparent { to: &to, not_to: &[], at, mark: 1, own_mark: 2, except: Some("lo") };
     Namespace::new()?.inside(|| Ok(Table::transparent("weir-try", &proxy).map(drop)?))
 }
 
@@ -363,10 +367,18 @@ impl Rule {
         self.expression("socket", takes).equals(&[1])
     }
 
-    /// Hands the packet to the transparent socket at this port; the rule ends here if there is none.
-    fn redirect(self, port: u16, version: IpAddr) -> Rule {
-        let takes = Attributes::default().number(TPROXY_FAMILY, family(version).into());
-        self.load(&port.to_be_bytes()).expression("tproxy", takes.number(TPROXY_PORT, REGISTER))
+    /// Hands the packet to the transparent socket at this address; the rule ends here if there is none.
+    fn redirect(self, to: SocketAddr) -> Rule {
+        let port = Attributes::default()
+            .number(IMMEDIATE_INTO, SECOND_REGISTER)
+            .data(IMMEDIATE_DATA, &to.port().to_be_bytes());
+        let takes = Attributes::default().number(TPROXY_FAMILY, family(to.ip()).into());
+        let (rule, takes) = match to.ip() {
+            any if any.is_unspecified() => (self, takes),
+            IpAddr::V4(address) => (self.load(&address.octets()), takes.number(TPROXY_ADDRESS, REGISTER)),
+            IpAddr::V6(address) => (self.load(&address.octets()), takes.number(TPROXY_ADDRESS, REGISTER)),
+        };
+        rule.expression("immediate", port).expression("tproxy", takes.number(TPROXY_PORT, SECOND_REGISTER))
     }
 
     fn mark(self, mark: u32) -> Rule {

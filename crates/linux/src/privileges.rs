@@ -1,7 +1,9 @@
-//! A process that root has started becomes another user's. Of root's rights it keeps one, CAP_SYS_NICE, by which a thread claims a
-//! processor ([`crate::claim_processor`]) (setresuid(2), capabilities(7)).
+//! A process that root has started becomes another user's. Of root's rights it keeps CAP_SYS_NICE, by which a thread claims a
+//! processor ([`crate::claim_processor`]), and those that it names (setresuid(2), capabilities(7)).
 
-use rustix::thread::{CapabilitySet, CapabilitySets};
+pub use rustix::thread::CapabilitySet;
+
+use rustix::thread::CapabilitySets;
 use std::io;
 use std::os::unix::net::UnixStream;
 
@@ -42,11 +44,12 @@ pub fn is_trusted(stream: &UnixStream) -> bool {
         .is_ok_and(|peer| peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }
 
-/// Makes this process the user's, for good: its threads, and what it executes, cannot become root again.
+/// Makes this process the user's, for good: its threads, and what it executes, cannot become root again. The calling thread keeps the
+/// rights `kept`.
 ///
 /// # Errors
 /// The kernel's: only root may do it.
-pub fn drop_to(user: User) -> io::Result<()> {
+pub fn drop_to(user: User, kept: CapabilitySet) -> io::Result<()> {
     let User { uid, gid } = user;
     rustix::thread::set_keep_capabilities(true)?;
     // SAFETY: the pointer names one group, and lives until the call returns. The C library changes all threads of the process.
@@ -55,7 +58,7 @@ pub fn drop_to(user: User) -> io::Result<()> {
     check(unsafe { libc::setresgid(gid, gid, gid) })?;
     // SAFETY: numbers alone are passed.
     check(unsafe { libc::setresuid(uid, uid, uid) })?;
-    let permitted = rustix::thread::capabilities(None)?.permitted & CapabilitySet::SYS_NICE;
+    let permitted = rustix::thread::capabilities(None)?.permitted & (CapabilitySet::SYS_NICE | kept);
     let left = CapabilitySets { effective: permitted, permitted, inheritable: CapabilitySet::empty() };
     rustix::thread::set_capabilities(None, left)?;
     Ok(rustix::thread::set_no_new_privs(true)?)

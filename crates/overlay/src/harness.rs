@@ -219,6 +219,7 @@ impl Net {
                 self.each_way(a, b, |link| link.rate = Rate::from_bits_per_sec(kbit * 1000))
             }
             Change::Loss(a, b, loss) => self.each_way(a, b, |link| link.loss = loss),
+            Change::Drain(node) => self.nodes[usize::from(node)].set_drained(true),
             Change::Kill(node) => {
                 self.alive[usize::from(node)] = false;
                 self.fates.killed += self.nodes[usize::from(node)].held() as u64;

@@ -249,6 +249,7 @@ pub struct Node<B, C> {
     tick_at: Time,
     slot_at: Time,
     k: Option<f64>,
+    is_drained: bool,
     scratch: signal::Scratch,
     counters: Counters,
 }
@@ -291,6 +292,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             tick_at: Time::ZERO,
             slot_at: Time::ZERO,
             k: None,
+            is_drained: false,
             scratch: signal::Scratch::default(),
             counters: Counters::default(),
             config,
@@ -443,6 +445,17 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// From now on K has this value, in bits squared per second.
     pub fn set_k(&mut self, k: f64) {
         self.config.k = Some(k);
+    }
+
+    /// From now on it forwards nothing of other nodes, or does again. Its own flows, and those to it, go on; what it holds leaves.
+    pub fn set_drained(&mut self, is_drained: bool) {
+        self.is_drained = is_drained;
+        self.timers.announce_soon();
+    }
+
+    /// Whether it forwards nothing of other nodes.
+    pub fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     /// The depth that admits packets of a flow. `None` while no receiver can be reached, when nothing should be admitted.

@@ -9,6 +9,7 @@ mod flows;
 mod places;
 mod service;
 mod signed;
+pub mod stream;
 
 pub use carried::Carried;
 pub use flows::{Counts, Told};
@@ -60,6 +61,8 @@ pub trait Outside {
     fn signal(&mut self, port: usize, datagram: &[u8], what: Signal);
     /// A datagram leaves for a program.
     fn deliver(&mut self, datagram: &[u8]);
+    /// A segment of a stream has come from the proxy of another site, in a packet of this flow.
+    fn segment(&mut self, flow: &Inner, segment: &[u8]);
 }
 
 /// Protects what is said between nodes that are no neighbours: bodies of packets, between the two nodes at which a flow enters and leaves, and
@@ -110,6 +113,8 @@ pub struct Site<C, S> {
     exit: Exit<S>,
     /// The flows that may send from now on, kept for its space.
     opened: Vec<usize>,
+    /// The flows of streams that may send from now on, until the driver takes them.
+    opened_streams: Vec<Inner>,
     /// The messages that have come in a datagram, kept for their space.
     messages: Vec<u8>,
 }
@@ -140,24 +145,31 @@ impl<S: Cover> Exit<S> {
         }
     }
 
-    /// Makes the datagram that a packet was. Returns whether it leaves: its source must be behind the node at which its flow has entered,
-    /// and its destination behind this one.
-    fn restore(&mut self, packet: &mut Packet<Carried>, inner: &Inner) -> bool {
+    /// Hands over what a packet carries, if it may leave here: its source must be behind the node at which its flow has entered, and its
+    /// destination behind this one.
+    fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
         let from = packet.flow.source;
         if self.places.node_of(inner.source) != Some(from)
             || self.places.node_of(inner.destination) != Some(self.id)
         {
             self.counts.foreign += 1;
-            return false;
+            return;
         }
         let Some(body) = self.cover.open(from, inner, packet.body.get_mut()) else {
             self.counts.unsealed += 1;
-            return false;
+            return;
         };
+        if stream::is_segment(inner) {
+            self.counts.delivered += 1;
+            return outside.segment(inner, body);
+        }
         let Packet { hops, ecn, checksum, sequence, .. } = *packet;
-        let leaves = datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram);
-        self.counts.malformed += u64::from(!leaves);
-        leaves
+        if datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram) {
+            self.counts.delivered += 1;
+            outside.deliver(&self.datagram);
+        } else {
+            self.counts.malformed += 1;
+        }
     }
 }
 
@@ -173,10 +185,7 @@ impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
         self.outside.signal(port, datagram, what);
     }
     fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
-        if self.exit.restore(&mut packet, &context.inner) {
-            self.exit.counts.delivered += 1;
-            self.outside.deliver(&self.exit.datagram);
-        }
+        self.exit.leave(&mut packet, &context.inner, self.outside);
         self.exit.keep(packet.body);
     }
     fn discard(&mut self, body: Carried, why: Discard) {
@@ -201,7 +210,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
             .iter()
             .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
         let (edge, flows) = (Edge::new(is_planned), Flows::default());
-        Ok(Site { config, node, edge, flows, exit, opened: Vec::new(), messages: Vec::new() })
+        let (opened, opened_streams, messages) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Site { config, node, edge, flows, exit, opened, opened_streams, messages })
     }
 
     /// The node.
@@ -296,7 +306,10 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let mut opened = std::mem::take(&mut self.opened);
         self.edge.on_timer(&self.node, self.config.around, now, |at| opened.push(at));
         for at in opened.drain(..) {
-            self.send_waiting(at, now, outside);
+            match self.flows.get(at).map(flows::Flow::inner).filter(|inner| stream::is_segment(inner)) {
+                Some(inner) => self.opened_streams.push(*inner),
+                None => self.send_waiting(at, now, outside),
+            }
         }
         self.opened = opened;
     }
@@ -357,6 +370,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         }
         let service = service::service_of(&self.config.services, inner);
         let terms = service::terms(service.map(|at| &self.config.services[at]), now);
+        let terms = stream::terms(inner, terms);
         let is_sensitive = terms.deadline.is_some();
         let number = self.flows.next_number();
         let (to, interested, coupled) = (Key::Node(to), None, None);
@@ -366,6 +380,11 @@ impl<C: Cat, S: Cover> Site<C, S> {
         // Its admission begins now, so that its first packet need not wait.
         self.admit(now, outside);
         Some(at)
+    }
+
+    /// Its services; the first one that fits a flow is the flow's.
+    pub fn services(&self) -> &[Service] {
+        &self.config.services
     }
 
     /// The site has other services from now on. Flows begin anew with their next datagrams.
@@ -379,7 +398,12 @@ impl<C: Cat, S: Cover> Site<C, S> {
     pub fn set_priority(&mut self, is_meant: impl Fn(&Inner) -> bool, priority: f64) -> bool {
         let mut is_there = false;
         for (at, entry) in self.edge.entries_mut() {
-            if self.flows.get(at).is_some_and(|flow| is_meant(flow.inner())) {
+            if self
+                .flows
+                .get(at)
+                .map(flows::Flow::inner)
+                .is_some_and(|flow| !stream::only_answers(flow) && is_meant(flow))
+            {
                 entry.admission.set_priority(priority);
                 is_there = true;
             }
@@ -394,10 +418,10 @@ impl<C: Cat, S: Cover> Site<C, S> {
         }
     }
 
-    /// The flows that have sent lately, in the order of their places.
+    /// The flows that have sent lately, in the order of their places. What only answers a stream is none.
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         self.edge.entries().filter_map(|(at, entry)| {
-            let flow = self.flows.get(at)?;
+            let flow = self.flows.get(at).filter(|flow| !stream::only_answers(flow.inner()))?;
             let service = flow.service.and_then(|at| self.config.services.get(at));
             Some(Told::new(flow, entry, service.map(|service| service.name.as_str())))
         })

@@ -3,7 +3,7 @@
 use super::control::{Question, ask, running};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
@@ -42,6 +42,7 @@ pub(super) struct WhyArgs {
 Examples:
   weir overlay set --flow 10.1.0.1:5000-10.2.0.1:5000 --priority 4
   weir overlay set --k 1e13
+  weir overlay set --drain on            before an upgrade: other nodes take other ways
 
 It holds until the node ends. K must be the same in all nodes, so set it in each.")]
 pub(super) struct SetArgs {
@@ -49,14 +50,92 @@ pub(super) struct SetArgs {
     #[arg(long, requires = "priority")]
     flow: Option<String>,
     /// The flow's priority, above 0
-    #[arg(long, requires = "flow", required_unless_present = "k")]
+    #[arg(long, requires = "flow", required_unless_present_any = ["k", "drain"])]
     priority: Option<f64>,
     /// K in bits squared per second
     #[arg(long, conflicts_with = "flow")]
     k: Option<f64>,
+    /// Whether the node lets other nodes' packets take other ways; its own flows, and those to it, go on
+    #[arg(long, value_name = "ON|OFF", conflicts_with_all = ["flow", "k"], hide_possible_values = true)]
+    drain: Option<Switch>,
     /// The node's name, if several run here
     #[arg(long)]
     node: Option<String>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir overlay add 'name = \"video\", ports = 5000, admit = \"strap\", rate = \"4 Mbit/s\"'
+  weir overlay add --flow 10.1.0.1:5000-10.2.0.1:6000 'name = \"call\", admit = { kind = \"log\", priority = 4.0 }'
+
+The service comes before those of the node's file. It holds until the node ends, or reads its file again.")]
+pub(super) struct AddArgs {
+    /// The keys of a [[service]], separated by commas, as docs/overlay-hosts.md has them
+    service: String,
+    /// It is for this flow only, as `weir overlay status` names it: sets from, to and ports
+    #[arg(long)]
+    flow: Option<String>,
+    /// The node's name, if several run here
+    #[arg(long)]
+    node: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir overlay del video
+
+A service of the node's file comes back when the node reads its file again.")]
+pub(super) struct DelArgs {
+    /// The service's name
+    service: String,
+    /// The node's name, if several run here
+    #[arg(long)]
+    node: Option<String>,
+}
+
+impl AddArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let name = the_node(self.node.as_ref())?;
+        let wrong = |message: &dyn std::fmt::Display| {
+            let help = "write keys of a [[service]], as 'name = \"video\", ports = 5000, admit = \"strap\", rate = \"4 Mbit/s\"'";
+            Failure::bad_input(format!("the service cannot be read: {message}"), help)
+        };
+        let mut keys: toml::Table = toml::from_str(&format!("service = {{ {} }}", self.service))
+            .map_err(|error| wrong(&error.message()))?;
+        let mut keys =
+            keys.remove("service").and_then(|keys| keys.try_into::<toml::Table>().ok()).unwrap_or_default();
+        if let Some(part) = &self.flow {
+            let status = ask(&name, &Question::Status)?;
+            let flow = flow_of(&status, part)?;
+            for key in ["from", "to", "ports"] {
+                let Some(value) = flow["keys"][key].as_str() else { continue };
+                if keys.insert(key.to_owned(), value.into()).is_some() {
+                    return Err(Failure::bad_input(
+                        format!("--flow sets `{key}` too"),
+                        format!("leave out --flow, or `{key}`"),
+                    ));
+                }
+            }
+        }
+        let service = keys.try_into().map_err(|error: toml::de::Error| wrong(&error.message()))?;
+        ask(&name, &Question::Add(Box::new(service))).map(drop)
+    }
+}
+
+impl DelArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let name = the_node(self.node.as_ref())?;
+        ask(&name, &Question::Remove(self.service.clone())).map(drop)
+    }
 }
 
 /// The node of this name, or the only one.
@@ -141,14 +220,16 @@ impl WhyArgs {
 impl SetArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let name = the_node(self.node.as_ref())?;
-        let question = match (&self.flow, self.priority, self.k) {
-            (Some(part), Some(priority), _) => {
+        let question = match (&self.flow, self.priority, self.k, self.drain) {
+            (_, _, _, Some(switch)) => Question::Drain(switch == Switch::On),
+            (Some(part), Some(priority), _, _) => {
                 let status = ask(&name, &Question::Status)?;
                 Question::Priority { flow: word(&flow_of(&status, part)?["flow"]), priority }
             }
-            (_, _, Some(k)) => Question::K(k),
+            (_, _, Some(k), _) => Question::K(k),
             _ => {
-                return Err(Failure::bad_input("nothing to set", "write --flow FLOW --priority P, or --k K"));
+                let help = "write --flow FLOW --priority P, --k K, or --drain on";
+                return Err(Failure::bad_input("nothing to set", help));
             }
         };
         ask(&name, &question).map(drop)
@@ -203,6 +284,13 @@ fn text(status: &Value) -> String {
         Some(k) => writeln!(text, ", K {k:.3e}"),
         None => writeln!(text, ", no capacity known yet"),
     };
+    if status["drained"] == Value::Bool(true) {
+        let _ = writeln!(
+            text,
+            "  drained: it forwards nothing of other nodes, and still holds {} packets",
+            word(&status["held"])
+        );
+    }
     let part = |name: &str| status[name].as_array().map_or(&[][..], Vec::as_slice).to_vec();
     let neighbours: Vec<[String; 6]> = part("neighbours")
         .iter()

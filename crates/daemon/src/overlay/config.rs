@@ -45,6 +45,8 @@ struct File {
     address: Option<Spanned<Ipv4Addr>>,
     mtu: Option<Spanned<Bytes>>,
     #[serde(default)]
+    tcp: Tcp,
+    #[serde(default)]
     node: Vec<Spanned<Listed>>,
     #[serde(default)]
     neighbour: Vec<Spanned<Near>>,
@@ -52,6 +54,17 @@ struct File {
     service: Vec<Spanned<Service>>,
     #[serde(default)]
     policy: Policy,
+}
+
+/// How TCP connections of the site's programs go to other sites.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Tcp {
+    /// Proxies of both sites end them, and carry their bytes.
+    #[default]
+    Proxy,
+    /// As all other packets: hosts' own TCP sees the paths between nodes.
+    Carry,
 }
 
 /// A node of the overlay. All files list the same ones.
@@ -150,6 +163,8 @@ pub(super) struct Plan {
     pub(super) device: String,
     pub(super) address: Option<IpAddr>,
     pub(super) mtu: Bytes,
+    /// Whether TCP connections go over proxies.
+    pub(super) proxies: bool,
     /// All nodes.
     pub(super) nodes: BTreeMap<NodeId, Known>,
     /// The key by which this node signs.
@@ -273,6 +288,7 @@ impl Plan {
                 "write cc = [\"cubic\", \"copa\"]",
             ));
         }
+        let proxies = file.tcp == Tcp::Proxy;
         let services = file.service.into_iter().map(Spanned::into_inner).collect();
         let (name, device) = (name.clone(), device.to_owned());
         Ok(Plan {
@@ -284,6 +300,7 @@ impl Plan {
             device,
             address,
             mtu,
+            proxies,
             nodes,
             signing,
             prefixes,
@@ -409,6 +426,8 @@ impl fmt::Display for Plan {
         for (prefix, node) in self.prefixes.iter().filter(|(_, node)| *node != self.id) {
             writeln!(f, "  {prefix}  behind {}", self.name_of(*node))?;
         }
+        let tcp = if self.proxies { "over proxies of both sites" } else { "carried as all else" };
+        writeln!(f, "TCP connections: {tcp}")?;
         writeln!(f, "neighbours:")?;
         for Neighbour { name, asks, .. } in &self.neighbours {
             match asks {

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use weir_linux::question;
+use weir_overlay::site::Service;
 
 /// Beginning of the names of nodes' sockets; the node's name follows.
 const PREFIX: &str = "weir/overlay:";
@@ -28,6 +29,12 @@ pub(super) enum Question {
     },
     /// The node is to use this K, in bits squared per second.
     K(f64),
+    /// The node is to forward nothing of other nodes, or to do so again.
+    Drain(bool),
+    /// A service, which comes before all others.
+    Add(Box<Service>),
+    /// The service of this name is to go.
+    Remove(String),
 }
 
 /// A question with the way back for its answer.

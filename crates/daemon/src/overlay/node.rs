@@ -5,6 +5,7 @@ mod told;
 use super::carrier::{Asker, Carrier, host};
 use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
+use super::proxies::{Interception, Proxies, Segments};
 use super::sealing::Sealing;
 use super::{device, drawn};
 use crate::failure::Failure;
@@ -22,10 +23,11 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
+use weir_linux::transparent;
 use weir_linux::tun::Tun;
 use weir_linux::udp::UdpPort;
 use weir_overlay::site::{Config, Outside, Places, Service, Site};
-use weir_overlay::{Reported, Signal};
+use weir_overlay::{Inner, Reported, Signal};
 use weir_sliq::host::Host;
 
 /// Time between two looks whether it is to stop, what was asked, and whether a neighbour is silent.
@@ -51,10 +53,14 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     })?;
     let mut host = host(&plan, Keys::of_command(&plan.key, "overlay")?.pair)?;
     let tun = device::open(&plan)?;
+    let proxies = plan.proxies.then(|| proxies(&plan, &tun)).transpose()?;
     let questions = control::listen(&plan.name)?;
     let services = reloads(file, process);
     let board = Board::default();
     let shown = board.clone();
+    if proxies.is_some() {
+        process.keep(transparent::rights());
+    }
     process.begin(move || shown.read())?;
     log::info(&format!("{plan}interrupt it to end"));
     let asker = Asker::new(&plan, stamp());
@@ -65,6 +71,8 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
         plan: &plan,
         asker,
         tun,
+        proxies,
+        segments: Segments::default(),
         questions,
         services,
         board,
@@ -130,9 +138,17 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
     Ok(site)
 }
 
+/// The proxies of the site's TCP connections.
+fn proxies(plan: &Plan, tun: &Tun) -> Result<Proxies, Failure> {
+    let interception = Interception::open(plan, tun.index())?;
+    let proxies = Proxies::new(interception, tun.as_fd(), plan.device_mtu());
+    proxies.map_err(|error| Failure::failed(format!("cannot wait for connections: {error}")))
+}
+
 /// Carries out what the site decides.
 struct Way<'a> {
     carriers: &'a mut [Carrier],
+    segments: &'a mut Segments,
     tun: &'a Tun,
     host: &'a mut Host,
     now: Time,
@@ -152,6 +168,9 @@ impl Outside for Way<'_> {
     fn deliver(&mut self, datagram: &[u8]) {
         self.tun.send(datagram);
     }
+    fn segment(&mut self, flow: &Inner, segment: &[u8]) {
+        self.segments.push(flow, segment);
+    }
 }
 
 /// A node at work.
@@ -163,6 +182,9 @@ struct Running<'a> {
     left: BTreeSet<usize>,
     asker: Asker<'a>,
     tun: Tun,
+    /// The proxies of TCP connections, and what has come for them; `None` if TCP is carried as all else is.
+    proxies: Option<Proxies>,
+    segments: Segments,
     questions: Receiver<Asked>,
     services: Reloaded,
     board: Board,
@@ -184,10 +206,20 @@ impl<'p> Running<'p> {
         host: &'a mut Host,
         now: Time,
     ) -> (&'a mut Site<Reported, Sealing<'p>>, Way<'a>) {
-        (&mut self.site, Way { carriers: &mut self.carriers, tun: &self.tun, host, now })
+        let (carriers, segments) = (&mut self.carriers, &mut self.segments);
+        (&mut self.site, Way { carriers, segments, tun: &self.tun, host, now })
     }
 
-    fn settle(&mut self, now: Time) {
+    /// Calls the proxies, which have segments and timers, and then notes when the site has something to do.
+    fn settle(&mut self, host: &mut Host, now: Time) {
+        if let Some(mut proxies) = self.proxies.take() {
+            let mut segments = std::mem::take(&mut self.segments);
+            let (site, mut way) = self.parts(host, now);
+            proxies.serve(&mut segments, site, &mut way, now);
+            (self.proxies, self.segments) = (Some(proxies), segments);
+        } else {
+            self.segments.clear();
+        }
         self.due = self.site.next_time(now);
     }
 
@@ -251,6 +283,36 @@ impl<'p> Running<'p> {
                 self.site.node_mut().set_k(*k);
                 json!({})
             }
+            Question::Drain(is_drained) => {
+                self.site.node_mut().set_drained(*is_drained);
+                json!({})
+            }
+            Question::Add(service) => {
+                if let Some(fault) = service.fault() {
+                    return refusal(format!("service {:?}: {}", service.name, fault.message), fault.help);
+                }
+                if self.site.services().iter().any(|other| other.name == service.name) {
+                    let message = format!("there is a service {:?} already", service.name);
+                    return refusal(message, "`weir overlay del` removes it; or choose another name");
+                }
+                let services = [&[Service::clone(service)], self.site.services()].concat();
+                self.site.serve(services, now);
+                json!({})
+            }
+            Question::Remove(name) => {
+                let (gone, left): (Vec<_>, Vec<_>) =
+                    self.site.services().iter().cloned().partition(|service| service.name == *name);
+                if gone.is_empty() {
+                    let names: Vec<&str> = left.iter().map(|service| service.name.as_str()).collect();
+                    let help = match names[..] {
+                        [] => "the node has no services".to_owned(),
+                        _ => format!("its services are {}", names.join(", ")),
+                    };
+                    return refusal(format!("no service has the name {name:?}"), help);
+                }
+                self.site.serve(left, now);
+                json!({})
+            }
             Question::Priority { flow, priority } => {
                 match self.site.set_priority(|inner| told::name_of(inner) == *flow, *priority) {
                     true => json!({}),
@@ -284,13 +346,13 @@ impl Application for Running<'_> {
             begin = *end;
         }
         (self.come, self.ends) = (come, ends);
-        self.settle(now);
+        self.settle(host, now);
     }
 
     fn on_sent(&mut self, number: usize, host: &mut Host, now: Time) {
         if let Some(port) = self.port_of(number) {
             self.report(port, host, now);
-            self.settle(now);
+            self.settle(host, now);
         }
     }
 
@@ -299,26 +361,31 @@ impl Application for Running<'_> {
         if let Some(port) = self.port_of(number) {
             self.carriers[port].is_over();
             self.report(port, host, now);
-            self.settle(now);
+            self.settle(host, now);
         }
     }
 
     fn next_timer(&self) -> Time {
-        self.due.min(self.look)
+        let proxies = self.proxies.as_ref().map_or(Time::NEVER, Proxies::next_time);
+        self.due.min(self.look).min(proxies)
     }
 
     fn on_timer(&mut self, host: &mut Host, now: Time) {
         let (site, mut way) = self.parts(host, now);
         site.on_timer(now, &mut way);
+        if let Some(proxies) = &mut self.proxies {
+            proxies.on_timer(now);
+        }
         if now >= self.look {
             self.look = now + LOOK;
             self.look_around(host, now);
         }
-        self.settle(now);
+        self.settle(host, now);
     }
 
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        Some((self.tun.as_fd(), PollFlags::IN))
+        let ready = self.proxies.as_ref().map_or_else(|| self.tun.as_fd(), AsFd::as_fd);
+        Some((ready, PollFlags::IN))
     }
 
     fn on_ready(&mut self, host: &mut Host, now: Time) {
@@ -338,7 +405,10 @@ impl Application for Running<'_> {
             }
         }
         self.datagram = datagram;
-        self.settle(now);
+        if let Some(proxies) = &mut self.proxies {
+            proxies.on_ready(now);
+        }
+        self.settle(host, now);
     }
 
     fn is_done(&self) -> bool {

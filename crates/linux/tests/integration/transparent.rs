@@ -3,13 +3,14 @@
 use crate::place::{MOMENT, PATIENCE, Place, index, skipped, v4};
 use rustix::net::sockopt;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use weir_linux::namespace::Namespace;
 use weir_linux::netlink::Netlink;
 use weir_linux::nft::{Table, Transparent};
 use weir_linux::option;
 use weir_linux::policy::{Delivery, remove_left_rules};
+use weir_linux::transparent;
 
 pub(crate) const TESTS: [(&str, fn()); 4] = [
     ("a_forwarded_connection_is_accepted_under_its_destination", forwarded),
@@ -47,12 +48,11 @@ impl Proxy {
             let device = device()?;
             let nowhere = NOWHERE.parse().map_err(io::Error::other)?;
             Netlink::open()?.add_prefix_route(device, &nowhere, Some([192, 0, 2, 1].into()))?;
-            let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-            option::set(&listener, libc::SOL_IP, libc::IP_TRANSPARENT, 1_i32)?;
-            option::set(&listener, libc::SOL_SOCKET, libc::SO_MARK, OWN_MARK)?;
-            let port = listener.local_addr()?.port();
+            let listener = transparent::listener(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), OWN_MARK)?;
+            let at = listener.local_addr()?;
             let prefixes = ["203.0.113.0/25".parse().map_err(io::Error::other)?, nowhere];
-            let proxy = Transparent { to: &prefixes, port, mark: MARK, own_mark: OWN_MARK, except };
+            let proxy =
+                Transparent { to: &prefixes, not_to: &[], at, mark: MARK, own_mark: OWN_MARK, except };
             let _delivery = Delivery::new([0; 4].into(), MARK, TABLE, device)?;
             Ok(Proxy { listener, _table: Table::transparent("weir-try", &proxy)?, _delivery })
         });

@@ -42,6 +42,7 @@ impl Scene {
                     origin: id(origin),
                     stamp,
                     k: None,
+                    is_drained: false,
                     neighbours: all,
                     queue_delays: PerNode::default(),
                 },

@@ -48,6 +48,8 @@ pub(crate) enum Change {
     Rate(u8, u8, u64),
     /// A link's loss, both ways, of packets and of messages.
     Loss(u8, u8, f64),
+    /// A node is drained.
+    Drain(u8),
     /// A node stops.
     Kill(u8),
     /// It starts again with this epoch.

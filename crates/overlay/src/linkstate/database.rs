@@ -61,7 +61,9 @@ impl Database {
         }
         let is_same = held.is_some_and(|held| {
             let old = &held.value;
-            old.k == links.k && old.neighbours.nodes() == links.neighbours.nodes()
+            old.k == links.k
+                && old.is_drained == links.is_drained
+                && old.neighbours.nodes() == links.neighbours.nodes()
         });
         let has_same_ways = held.is_some_and(|held| {
             let (old, new) = (&held.value, links);

@@ -48,6 +48,8 @@ pub struct Routes {
 struct Scratch {
     /// For each node its neighbours, with links that both ends name.
     adjacent: Vec<Nodes>,
+    /// The nodes through which no way leads.
+    drained: Nodes,
     delay: Vec<Option<Delay>>,
     /// The bounds of these delays.
     bound: Vec<Span>,
@@ -113,6 +115,9 @@ impl Routes {
         let mut next = 0;
         while let Some(node) = self.scratch.queue.get(next).copied() {
             next += 1;
+            if node != root && self.scratch.drained.has(node) {
+                continue;
+            }
             for to in self.scratch.adjacent[node.index()].minus(seen).iter() {
                 seen = seen.with(to);
                 self.parents[to.index()] = Some(node);
@@ -132,7 +137,7 @@ impl Routes {
     ) {
         self.version += 1;
         self.scratch.connect(own, neighbours, database);
-        self.scratch.hops_from(own, None, &mut self.hops);
+        self.scratch.hops_from(own, own, &mut self.hops);
         self.reachable = NodeId::all().filter(|node| self.hops[node.index()].is_some()).collect();
         self.via.resize_with(ports, Via::default);
         self.via.iter_mut().for_each(|via| {
@@ -144,7 +149,7 @@ impl Routes {
         self.best.resize(NODES, None);
         for neighbour in neighbours {
             let via = &mut self.via[neighbour.port];
-            self.scratch.hops_from(neighbour.node, Some(own), &mut via.hops);
+            self.scratch.hops_from(neighbour.node, own, &mut via.hops);
             self.scratch.delays_from(neighbour.node, own, database);
             via.bound.resize(NODES, None);
             via.mean.resize(NODES, None);
@@ -169,6 +174,8 @@ impl Scratch {
         for links in database.all_links().filter(|links| links.origin != own) {
             self.adjacent[links.origin.index()] = links.neighbours.nodes();
         }
+        self.drained =
+            database.all_links().filter(|links| links.is_drained).map(|links| links.origin).collect();
         let up: Nodes = neighbours.iter().map(|neighbour| neighbour.node).collect();
         for node in NodeId::all() {
             let named = self.adjacent[node.index()];
@@ -180,16 +187,20 @@ impl Scratch {
         self.adjacent[own.index()] = up;
     }
 
-    fn hops_from(&mut self, from: NodeId, without: Option<NodeId>, hops: &mut Vec<Option<u8>>) {
+    /// Hops from this node itself, or from a neighbour without passing this node.
+    fn hops_from(&mut self, from: NodeId, own: NodeId, hops: &mut Vec<Option<u8>>) {
         hops.clear();
         hops.resize(NODES, None);
-        let mut seen = without.map_or(Nodes::EMPTY, Nodes::of).with(from);
+        let mut seen = Nodes::of(own).with(from);
         hops[from.index()] = Some(0);
         self.queue.clear();
         self.queue.push(from);
         let mut next = 0;
         while let Some(node) = self.queue.get(next).copied() {
             next += 1;
+            if node != own && self.drained.has(node) {
+                continue;
+            }
             let farther = hops[node.index()].map(|hops| hops + 1);
             for to in self.adjacent[node.index()].minus(seen).iter() {
                 seen = seen.with(to);
@@ -215,6 +226,9 @@ impl Scratch {
             let (Some(delay), Some(links)) = (self.delay[node.index()], database.links(node)) else {
                 continue;
             };
+            if self.drained.has(node) {
+                continue;
+            }
             for to in self.adjacent[node.index()].minus(done).iter() {
                 let Some(link) = links.neighbours.get(to) else { continue };
                 let farther = delay.then(link.delay);

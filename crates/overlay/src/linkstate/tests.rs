@@ -15,7 +15,14 @@ fn links(origin: u8, epoch: u32, sequence: u32, to: &[(u8, u64)]) -> Links {
         neighbours.set(id(*node), LinkInfo { delay, capacity: Rate::from_mbit_per_sec(10) });
     }
     let stamp = Stamp { epoch, sequence };
-    Links { origin: id(origin), stamp, k: None, neighbours, queue_delays: PerNode::default() }
+    Links {
+        origin: id(origin),
+        stamp,
+        k: None,
+        is_drained: false,
+        neighbours,
+        queue_delays: PerNode::default(),
+    }
 }
 
 fn hello(node: u8, epoch: u32, heard: Option<u32>) -> Hello {

@@ -57,11 +57,17 @@ pub struct Links {
     pub stamp: Stamp,
     /// The exponent of K as a power of two, as this node would have it; it counts if the node has the lowest number of all.
     pub k: Option<u8>,
+    /// Whether it forwards nothing of other nodes, as a stub router (RFC 6987).
+    pub is_drained: bool,
     /// Its neighbours.
     pub neighbours: PerNode<LinkInfo>,
     /// How long packets wait in its bins, by destination.
     pub queue_delays: PerNode<Span>,
 }
+
+/// The bit beside the exponent of K that says that the node is drained, and the exponent that says that it knows no K.
+const DRAINED: u8 = 0x80;
+const NO_K: u8 = 0x7f;
 
 /// Delays count this.
 const UNIT: Span = Span::from_micros(100);
@@ -74,7 +80,8 @@ impl Links {
     pub(super) fn write(&self, writer: &mut Writer<'_>) {
         writer.node(self.origin);
         writer.stamp(self.stamp);
-        writer.u8(self.k.unwrap_or(u8::MAX));
+        writer.u8(self.k.map_or(NO_K, |exponent| exponent.min(NO_K - 1))
+            | if self.is_drained { DRAINED } else { 0 });
         writer.set(self.neighbours.nodes());
         for (_, link) in self.neighbours.iter() {
             writer.u16(units(link.delay.mean));
@@ -87,7 +94,9 @@ impl Links {
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Links, Malformed> {
         let (origin, stamp) = (reader.node()?, reader.stamp()?);
-        let k = Some(reader.u8()?).filter(|exponent| *exponent != u8::MAX);
+        let byte = reader.u8()?;
+        let (k, is_drained) =
+            (Some(byte & !DRAINED).filter(|exponent| *exponent != NO_K), byte & DRAINED != 0);
         let mut neighbours = PerNode::default();
         for node in reader.set()?.iter() {
             let mean = UNIT * u64::from(reader.u16()?);
@@ -100,7 +109,7 @@ impl Links {
         for node in reader.set()?.iter() {
             queue_delays.set(node, UNIT * u64::from(reader.u16()?));
         }
-        Ok(Links { origin, stamp, k, neighbours, queue_delays })
+        Ok(Links { origin, stamp, k, is_drained, neighbours, queue_delays })
     }
 }
 

@@ -57,8 +57,15 @@ fn links() -> impl Strategy<Value = Links> {
         LinkInfo { delay, capacity: Rate::from_bits_per_sec(kbit * 1000) }
     });
     let span = any::<u16>().prop_map(|units| Span::from_micros(100) * u64::from(units));
-    (node_id(), stamp(), prop::option::of(0u8..255), per_node(link), per_node(span)).prop_map(
-        |(origin, stamp, k, neighbours, queue_delays)| Links { origin, stamp, k, neighbours, queue_delays },
+    (node_id(), stamp(), prop::option::of(0u8..127), any::<bool>(), per_node(link), per_node(span)).prop_map(
+        |(origin, stamp, k, is_drained, neighbours, queue_delays)| Links {
+            origin,
+            stamp,
+            k,
+            is_drained,
+            neighbours,
+            queue_delays,
+        },
     )
 }
 fn message() -> impl Strategy<Value = Message> {

@@ -78,6 +78,14 @@ pub(super) struct Scratch {
     capacities: Vec<Rate>,
 }
 
+impl Timers {
+    /// The node's links are announced at the next timer, and ways found anew.
+    pub(super) fn announce_soon(&mut self) {
+        self.links = Time::ZERO;
+        self.ways_hold = false;
+    }
+}
+
 impl<B: Body, C: Cat> Node<B, C> {
     /// A datagram of messages has come over a link. What is malformed is ignored from there on.
     pub fn message(&mut self, port: usize, datagram: &[u8], now: Time, out: &mut impl Output<B>) {
@@ -291,7 +299,10 @@ impl<B: Body, C: Cat> Node<B, C> {
         let queue_delays = if self.config.queue_delays { self.queue_delays() } else { PerNode::default() };
         self.timers.ways_hold &= !self.config.queue_delays;
         let k = self.derive_k();
-        self.database.put_links(Links { origin: self.id, stamp, k, neighbours, queue_delays }, now);
+        self.database.put_links(
+            Links { origin: self.id, stamp, k, is_drained: self.is_drained, neighbours, queue_delays },
+            now,
+        );
         let own = self.id;
         self.pass_on(usize::MAX, true, now, |port| port.flood_links = port.flood_links.with(own));
         self.timers.routes = Some(now);

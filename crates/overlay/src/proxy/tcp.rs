@@ -164,6 +164,11 @@ impl Relay {
         Bytes::new(self.outgoing.delivered)
     }
 
+    /// The position in its host's stream before which it needs no bytes any more.
+    pub fn needs_from(&self) -> u64 {
+        self.outgoing.needs_from()
+    }
+
     /// The smoothed round-trip time to the other proxy.
     pub fn rtt(&self) -> Option<Span> {
         self.outgoing.rtt()

@@ -12,8 +12,9 @@ pub const IP: usize = 20;
 pub const UDP: usize = 8;
 /// The protocol number of UDP (IANA).
 pub const PROTOCOL_UDP: u8 = 17;
-/// The protocol numbers of TCP, and of IPv4 within IP (IANA).
-const PROTOCOL_TCP: u8 = 6;
+/// The protocol number of TCP (IANA). Among a flow's fields it says that the packets are segments between proxies.
+pub const PROTOCOL_TCP: u8 = 6;
+/// The protocol number of IPv4 within IP (IANA).
 const PROTOCOL_IP: u8 = 4;
 /// The time to live of a datagram that leaves the overlay, less the links that it has passed (RFC 1700: the recommended default).
 const LIVES: u8 = 64;

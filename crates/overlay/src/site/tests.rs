@@ -1,10 +1,12 @@
 //! Two sites over one link that takes a millisecond.
 
 use super::datagram::{IP, read};
-use super::{Config, Outside, Places, Plain, Service, Site};
+use super::{Config, Outside, Places, Plain, Service, Site, stream};
+use crate::Inner;
 use crate::cat::{Delay, Reported};
 use crate::node::Signal;
 use crate::nodes::NodeId;
+use crate::proxy::tcp::{Relay, Segment};
 use weir_base::{Bytes, Rate, Span, Time};
 
 const TICK: Span = Span::from_millis(1);
@@ -37,6 +39,7 @@ fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Pl
 struct Said {
     packets: Vec<Vec<u8>>,
     delivered: Vec<Vec<u8>>,
+    segments: Vec<(Inner, Vec<u8>)>,
 }
 
 impl Outside for Said {
@@ -49,6 +52,9 @@ impl Outside for Said {
     fn deliver(&mut self, datagram: &[u8]) {
         self.delivered.push(datagram.to_vec());
     }
+    fn segment(&mut self, flow: &Inner, segment: &[u8]) {
+        self.segments.push((*flow, segment.to_vec()));
+    }
 }
 
 struct Pair {
@@ -57,13 +63,14 @@ struct Pair {
     /// What is on its way to each site.
     coming: [Vec<Vec<u8>>; 2],
     delivered: [Vec<Vec<u8>>; 2],
+    segments: [Vec<(Inner, Vec<u8>)>; 2],
     is_up: bool,
 }
 
 impl Pair {
     fn new(sites: [Site<Reported, Plain>; 2]) -> Pair {
-        let (coming, delivered) = Default::default();
-        Pair { sites, now: Time::ZERO, coming, delivered, is_up: true }
+        let (coming, delivered, segments) = Default::default();
+        Pair { sites, now: Time::ZERO, coming, delivered, segments, is_up: true }
     }
 
     fn tick(&mut self, datagrams: &[Vec<u8>]) {
@@ -84,6 +91,7 @@ impl Pair {
                 self.coming[1 - at].append(&mut said.packets);
             }
             self.delivered[at].append(&mut said.delivered);
+            self.segments[at].append(&mut said.segments);
         }
     }
 
@@ -200,4 +208,98 @@ fn a_flow_of_a_service_has_its_utility_and_its_deadline() {
     assert_eq!((told.service, told.utility, told.priority), (Some("voice"), "strap", 3.0));
     // It begins with one of eight steps, and takes one more each 50 ms.
     assert_eq!((told.rate, pair.delivered[1].len()), (Rate::from_bits_per_sec(375_000), 1));
+}
+
+/// A stream from site 0 to site 1, with the relays of both sites.
+struct Stream {
+    pair: Pair,
+    flows: [Inner; 2],
+    relays: [Relay; 2],
+    given: u64,
+}
+
+impl Stream {
+    fn new(services: Vec<Service>) -> Stream {
+        let mut pair = Pair::new([site(0, places(), services), site(1, places(), vec![])]);
+        pair.ticks(1500);
+        let flow = stream::flow((HERE, 40_000), (THERE, 80));
+        let relays = [0, 1].map(|_| Relay::new(Bytes::new(1000), pair.now));
+        Stream { pair, flows: [flow, stream::back(&flow)], relays, given: 0 }
+    }
+
+    fn tick(&mut self) {
+        let Stream { pair, flows, relays, given } = self;
+        pair.tick(&[]);
+        let now = pair.now;
+        for (at, relay) in relays.iter_mut().enumerate() {
+            let (site, flow, mut said) = (&mut pair.sites[at], &flows[at], Said::default());
+            for (back, bytes) in pair.segments[at].drain(..) {
+                assert_eq!(stream::back(&back), *flow);
+                let (segment, _) = Segment::decode(&bytes, 0).unwrap();
+                relay.receive(&segment, &site.admission(flow, now, &mut said), now);
+            }
+            let ready = relay.ready();
+            relay.give(ready, now);
+            *given += ready.get();
+            relay.acknowledged(*given, now);
+            while let Some(segment) = relay.next(&site.admission(flow, now, &mut said), now) {
+                let mut bytes = vec![];
+                segment.encode(&mut bytes);
+                bytes.resize(bytes.len() + segment.part.map_or(0, |part| part.bytes as usize), 7);
+                site.send_segment(flow, &bytes, segment.part.is_some(), now, &mut said);
+            }
+            pair.coming[1 - at].append(&mut said.packets);
+        }
+    }
+}
+
+#[test]
+fn a_stream_crosses_two_sites_and_only_its_own_flow_is_told() {
+    let mut stream = Stream::new(vec![]);
+    stream.relays[0].take(Bytes::new(20_000));
+    stream.relays[0].end();
+    (0..30).for_each(|_| stream.tick());
+    assert_eq!(stream.given, 20_000);
+    assert!(stream.relays[1].ends() && stream.relays[0].has_sent_all());
+    assert_eq!(stream.relays[0].repeated(), [0, 0]);
+    let told: Vec<Inner> = stream.pair.sites[0].told().map(|flow| flow.inner).collect();
+    assert_eq!(told, [stream.flows[0]]);
+    // The other side has sent no data: what it has said is 20 answers at most, one for each second segment, the first word and the last.
+    assert_eq!(stream.pair.sites[1].told().map(|flow| flow.sent.get()).sum::<u64>(), 0);
+    let flow = stream.flows[0];
+    stream.pair.sites[0].close_stream(&flow);
+    assert_eq!(stream.pair.sites[0].told().count(), 0);
+}
+
+#[test]
+fn a_stream_is_admitted_at_the_rate_of_its_service_and_its_driver_is_told_when_it_may_go_on() {
+    let service: Service = serde_json::from_value(serde_json::json!({
+        "name": "backup", "ports": 80, "admit": { "kind": "log", "cap": "4 Mbit/s" }, "deadline": "9 ms"
+    }))
+    .unwrap();
+    let mut stream = Stream::new(vec![service]);
+    let mut opened = vec![];
+    for _ in 0..1000 {
+        let room = stream.relays[0].room();
+        stream.relays[0].take(room);
+        stream.tick();
+        stream.pair.sites[0].take_opened(&mut opened);
+    }
+    // The cap is of payload, of which 17 to 20 bytes are each segment's header.
+    assert!((480_000..500_000).contains(&stream.given), "{}", stream.given);
+    assert!(opened.len() > 400 && opened.iter().all(|flow| *flow == stream.flows[0]), "{}", opened.len());
+    let told = stream.pair.sites[0].told().next().unwrap();
+    assert_eq!((told.service, told.rate), (Some("backup"), Rate::from_mbit_per_sec(4)));
+    assert_eq!(stream.pair.sites[0].counts().expired, 0);
+}
+
+#[test]
+fn a_segment_in_the_name_of_another_site_goes_nowhere() {
+    let mut pair = Pair::new([0, 1].map(|number| site(number, places(), vec![])));
+    pair.ticks(1500);
+    let (forged, mut said) = (stream::flow((THERE + 1, 40_000), (THERE, 80)), Said::default());
+    pair.sites[0].send_segment(&forged, b"forged", false, pair.now, &mut said);
+    assert!(said.packets.is_empty());
+    assert!(!pair.sites[0].admission(&forged, pair.now, &mut said).is_open);
+    assert_eq!(pair.sites[0].counts().foreign, 2);
 }

@@ -91,6 +91,7 @@ node \"b\" (number 1), listening on 192.0.2.2:7770
 device weir0 with an MTU of 1389 bytes, routes:
   10.1.0.0/16  behind a
   10.3.0.0/16  behind c
+TCP connections: over proxies of both sites
 neighbours:
   a  asks this node
   c  at 192.0.2.3:7770
@@ -151,6 +152,7 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("mtu = \"1500 B\"", "mtu = \"1000 B\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"10 kB\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"1500 s\"", 7, "TOML parse error at line 7"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ntcp = \"off\"", 8, "expected `proxy` or `carry`"),
         ("number = 0", "number = 1", 0, "another node has the number 1"),
         ("number = 0", "number = 128", 9, "write a number from 0 to 127"),
         ("number = 0", "number = -1", 11, "TOML parse error at line 11"),

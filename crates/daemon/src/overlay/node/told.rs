@@ -2,12 +2,13 @@
 
 use super::Running;
 use crate::frame::status::{Counters, Part, Status};
+use crate::overlay::proxies::Proxies;
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
 use weir_base::Time;
 use weir_overlay::admission::By;
 use weir_overlay::site::Told;
-use weir_overlay::site::datagram::PROTOCOL_UDP;
+use weir_overlay::site::datagram::{PROTOCOL_TCP, PROTOCOL_UDP};
 use weir_overlay::utility::bits;
 use weir_overlay::{Cat, Inner, Key};
 
@@ -47,6 +48,9 @@ impl Running<'_> {
             "number": self.plan.id.number(),
             "up_s": now.as_secs_f64(),
             "k": node.k(),
+            "drained": node.is_drained(),
+            "held": node.held(),
+            "services": self.site.services(),
             "neighbours": neighbours.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
             "packets": packets,
@@ -87,6 +91,7 @@ impl Running<'_> {
         };
         json!({
             "flow": name_of(&flow.inner),
+            "keys": keys_of(&flow.inner),
             "service": flow.service,
             "to": to,
             "utility": flow.utility,
@@ -118,7 +123,13 @@ impl Running<'_> {
             ("malformed", counts.malformed),
             ("lost", counts.lost),
         ];
-        all.map(|(name, count)| (name.to_owned(), count)).to_vec()
+        let proxies = self.proxies.as_ref().map_or_else(Default::default, Proxies::counts);
+        let connections = [
+            ("tcp_accepted", proxies.accepted),
+            ("tcp_begun", proxies.begun),
+            ("tcp_refused", proxies.refused),
+        ];
+        all.iter().chain(&connections).map(|(name, count)| ((*name).to_owned(), *count)).collect()
     }
 
     /// What the frame of all daemons tells.
@@ -153,6 +164,13 @@ impl Running<'_> {
     }
 }
 
+/// The keys of a service for this flow alone.
+fn keys_of(inner: &Inner) -> Value {
+    let prefix = |address: u32| format!("{}/32", Ipv4Addr::from_bits(address));
+    let ports = (inner.destination_port > 0).then(|| inner.destination_port.to_string());
+    json!({ "from": prefix(inner.source), "to": prefix(inner.destination), "ports": ports })
+}
+
 /// A flow's name: addresses with ports, and what is carried.
 pub(super) fn name_of(inner: &Inner) -> String {
     let end = |address: u32, port: u16| {
@@ -160,6 +178,10 @@ pub(super) fn name_of(inner: &Inner) -> String {
         if port == 0 { address.to_string() } else { format!("{address}:{port}") }
     };
     let (from, to) = (end(inner.source, inner.source_port), end(inner.destination, inner.destination_port));
-    let kind = if inner.protocol == PROTOCOL_UDP { "udp" } else { "ip" };
+    let kind = match inner.protocol {
+        PROTOCOL_UDP => "udp",
+        PROTOCOL_TCP => "tcp",
+        _ => "ip",
+    };
     format!("{from}-{to}/{kind}")
 }

@@ -25,6 +25,33 @@ fn a_flow_is_rerouted_within_a_second_of_a_kill() {
     assert!(!net.nodes[0].reachable().has(id(1)));
 }
 
+/// What a drained node holds is carried on, so that it can be stopped without loss; its own site is still reached, over others too.
+#[test]
+fn a_drained_node_forwards_nothing_new_and_loses_nothing() {
+    let mut net = two_paths();
+    net.link(1, 2, 10_000, ms(10));
+    let passes = net.flow(Flow::constant(0, node(3), 4000, None));
+    let ends = net.flow(Flow::constant(3, node(1), 500, None));
+    let begins = net.flow(Flow::constant(1, node(3), 500, None));
+    net.run(at(5000));
+    net.change(at(5000), Change::Drain(1));
+    net.run(at(8000));
+    let forwarded = net.nodes[1].counters().packets;
+    assert_eq!(net.nodes[1].held(), 0);
+    net.change(at(8000), Change::Loss(1, 3, 1.0));
+    net.run(at(14_000));
+    for (flow, to, mbit) in [(passes, 3, 4.0), (ends, 1, 0.5), (begins, 3, 0.5)] {
+        for (from, until) in [(3000, 5000), (5000, 8000), (10_000, 14_000)] {
+            let rate = net.rate(flow, to, at(from), at(until));
+            assert!(rate > 0.97 * mbit, "flow {flow}: {rate} Mbit/s from {from} ms");
+        }
+    }
+    // Neighbours count what has entered at the node too.
+    let entered = net.receipts(begins, 3, at(8000), at(14_000)).count() as u64;
+    let later = net.nodes[1].counters().packets - forwarded;
+    assert!(later <= entered + 50, "{later} packets, {entered} of them its own");
+}
+
 #[test]
 fn a_node_that_returns_is_used_again_even_with_an_older_epoch() {
     let mut net = two_paths();

@@ -123,6 +123,11 @@ impl Outgoing {
         self.rtt.map(|(smoothed, _)| smoothed)
     }
 
+    /// All bytes before this position are acknowledged.
+    pub(super) fn needs_from(&self) -> u64 {
+        self.acknowledged.min(self.taken)
+    }
+
     /// Bytes that wait for their first transmission.
     pub(super) fn unsent(&self) -> Bytes {
         Bytes::new(self.taken.saturating_sub(self.fresh))

@@ -43,6 +43,13 @@ impl Ranges {
         }
     }
 
+    /// Removes the last range. Returns whether there was one.
+    pub fn pop(&mut self) -> bool {
+        let is_there = self.count > 0;
+        self.count -= usize::from(is_there);
+        is_there
+    }
+
     /// The ranges.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.held.iter().take(self.count).copied()
