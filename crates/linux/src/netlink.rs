@@ -109,6 +109,18 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewLink(link), 0)
     }
 
+    /// Switches multicast on, on a device that [`Netlink::set_up`] has brought up.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_multicast(&mut self, index: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.header.flags = LinkFlags::Multicast;
+        link.header.change_mask = LinkFlags::Multicast;
+        self.change(RouteNetlinkMessage::NewLink(link), 0)
+    }
+
     /// Limits how many segments TCP hands to a device at once. With a limit of 1, TCP hands over, paces and tracks single
     /// packets, as the simulator's hosts do; without it the kernel bundles packets and splits them again later.
     ///

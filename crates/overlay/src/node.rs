@@ -386,6 +386,10 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.timers.groups_changed();
         }
     }
+    /// The groups that hosts here have joined, in order.
+    pub fn joined(&self) -> &[GroupId] {
+        &self.joined
+    }
     /// They want them no more.
     pub fn leave(&mut self, group: GroupId) {
         if let Ok(at) = self.joined.binary_search(&group) {

@@ -6,6 +6,7 @@
 mod carried;
 pub mod datagram;
 mod flows;
+pub mod igmp;
 mod places;
 mod service;
 mod signed;
@@ -25,7 +26,7 @@ use crate::forward::Reason;
 use crate::message::header::{LONGEST, is_packet};
 use crate::node::{self, Admitted, Discard, Node, Output, Signal};
 use crate::nodes::NodeId;
-use crate::packet::{Key, Packet};
+use crate::packet::{GroupId, Key, Packet};
 use datagram::Fate;
 use flows::{Flows, Waiting};
 use signed::Announcements;
@@ -68,8 +69,8 @@ pub trait Outside {
 /// Protects what is said between nodes that are no neighbours: bodies of packets, between the two nodes at which a flow enters and leaves, and
 /// announcements, which all nodes pass on.
 pub trait Cover {
-    /// Seals a body for the node `to`; the flow's fields are authenticated with it. Returns whether that was possible.
-    fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool;
+    /// Seals a body for the node or the group `to`; the flow's fields are authenticated with it. Returns whether that was possible.
+    fn seal(&mut self, to: Key, inner: &Inner, body: &mut Vec<u8>) -> bool;
     /// Opens a body of the node `from` in place; `None` if it is not of that node, or has come before.
     fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]>;
     /// Whether announcements are signed by their origin, in the whole network.
@@ -85,7 +86,7 @@ pub trait Cover {
 pub struct Plain;
 
 impl Cover for Plain {
-    fn seal(&mut self, _: NodeId, _: &Inner, _: &mut Vec<u8>) -> bool {
+    fn seal(&mut self, _: Key, _: &Inner, _: &mut Vec<u8>) -> bool {
         true
     }
     fn open<'a>(&mut self, _: NodeId, _: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
@@ -149,9 +150,9 @@ impl<S: Cover> Exit<S> {
     /// destination behind this one.
     fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
         let from = packet.flow.source;
-        if self.places.node_of(inner.source) != Some(from)
-            || self.places.node_of(inner.destination) != Some(self.id)
-        {
+        let is_for_here = self.places.node_of(inner.destination) == Some(self.id)
+            || self.places.is_group(inner.destination);
+        if self.places.node_of(inner.source) != Some(from) || !is_for_here {
             self.counts.foreign += 1;
             return;
         }
@@ -231,6 +232,9 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// A program has sent a datagram.
     pub fn from_program(&mut self, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        if self.hear_of_groups(datagram) {
+            return;
+        }
         let counts = &mut self.exit.counts;
         let read = match datagram::read(datagram) {
             Ok(read) => read,
@@ -247,8 +251,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
             return;
         }
         let mut body = Carried::of(read.body, self.exit.spares.pop());
-        let Key::Node(to) = entry.to() else { return };
-        if !self.exit.cover.seal(to, &read.inner, body.whole()) {
+        if !self.exit.cover.seal(entry.to(), &read.inner, body.whole()) {
             self.exit.counts.unsealed += 1;
             return self.exit.keep(body);
         }
@@ -258,6 +261,16 @@ impl<C: Cat, S: Cover> Site<C, S> {
             self.exit.keep(overflow.body);
         }
         self.send_waiting(at, now, outside);
+    }
+
+    /// Joins and leaves the groups of which a host speaks. Returns false if the datagram is not of IGMP.
+    fn hear_of_groups(&mut self, datagram: &[u8]) -> bool {
+        let Site { node, exit, .. } = self;
+        igmp::read(datagram, |group, is_member| match is_member {
+            true if exit.places.is_group(group) => node.join(GroupId(group)),
+            true => {}
+            false => node.leave(GroupId(group)),
+        })
     }
 
     /// A packet or a datagram of messages has come over a link.
@@ -359,7 +372,12 @@ impl<C: Cat, S: Cover> Site<C, S> {
             self.exit.counts.foreign += 1;
             return None;
         }
-        let to = self.exit.places.node_of(inner.destination).filter(|to| *to != self.config.id);
+        let to = match self.exit.places.node_of(inner.destination).filter(|to| *to != self.config.id) {
+            Some(node) => Some(Key::Node(node)),
+            None => {
+                self.exit.places.is_group(inner.destination).then_some(Key::Group(GroupId(inner.destination)))
+            }
+        };
         let Some(to) = to else {
             self.exit.counts.unknown += 1;
             return None;
@@ -373,7 +391,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let terms = stream::terms(inner, terms);
         let is_sensitive = terms.deadline.is_some();
         let number = self.flows.next_number();
-        let (to, interested, coupled) = (Key::Node(to), None, None);
+        let (interested, coupled) = (None, None);
         let entering = Entering { number, to, interested, terms, coupled, is_sensitive, inner: *inner };
         let at = self.edge.open(&entering, self.config.seed, &mut self.node);
         self.flows.open(at, *inner, service, now);

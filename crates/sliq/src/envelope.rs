@@ -34,6 +34,11 @@ struct Direction {
 }
 
 impl Direction {
+    fn to_group(group: &Keys, sender: &[u8; KEY]) -> Option<Direction> {
+        let secret = derive(group.private().first_chunk()?, &[&b"weir group envelope"[..], sender].concat())?;
+        Some(Direction { secret, dated: None })
+    }
+
     /// The key of a message; `None` if the cryptography refuses it.
     fn key(&mut self, epoch: u32, number: u64) -> Option<&LessSafeKey> {
         let generation = number >> PER_KEY;
@@ -53,8 +58,10 @@ impl Direction {
 pub struct Envelope {
     epoch: u32,
     next: u64,
-    sending: Direction,
-    receiving: Direction,
+    /// `None` in the envelope of another sender to a group.
+    sending: Option<Direction>,
+    /// `None` in the envelope of the own messages to a group.
+    receiving: Option<Direction>,
     /// The newest epoch of the peer, and the numbers that have arrived in it.
     peer_epoch: u32,
     replay: Replay,
@@ -76,14 +83,28 @@ impl Envelope {
             let secret = derive(&shared, &[&b"weir envelope"[..], sender].concat())?;
             Some(Direction { secret, dated: None })
         };
-        let (sending, receiving) = (of(&keys.public)?, of(peer)?);
-        Some(Envelope { epoch, next: 0, sending, receiving, peer_epoch: 0, replay: Replay::default() })
+        Some(Envelope::new(epoch, Some(of(&keys.public)?), Some(of(peer)?)))
+    }
+
+    /// For messages of `own`, a public key, to all who have the key of a group. `None` if the cryptography refuses it.
+    pub fn to_group(group: &Keys, own: &[u8; KEY], epoch: u32) -> Option<Envelope> {
+        Some(Envelope::new(epoch, Some(Direction::to_group(group, own)?), None))
+    }
+
+    /// For messages of `sender`, a public key, to all who have the key of a group. Each of these could have sealed them.
+    pub fn from_group(group: &Keys, sender: &[u8; KEY]) -> Option<Envelope> {
+        Some(Envelope::new(0, None, Some(Direction::to_group(group, sender)?)))
+    }
+
+    fn new(epoch: u32, sending: Option<Direction>, receiving: Option<Direction>) -> Envelope {
+        Envelope { epoch, next: 0, sending, receiving, peer_epoch: 0, replay: Replay::default() }
     }
 
     /// Encrypts a message in place; `bound` is authenticated with it. Returns whether it may be sent.
     pub fn seal(&mut self, bound: &[u8], message: &mut Vec<u8>) -> bool {
         let (epoch, number) = (self.epoch, self.next);
-        let Some(key) = self.sending.key(epoch, number) else { return false };
+        let sending = self.sending.as_mut();
+        let Some(key) = sending.and_then(|sending| sending.key(epoch, number)) else { return false };
         let tag = key.seal_in_place_separate_tag(nonce(number), Aad::from(bound), message);
         let Ok(tag) = tag else { return false };
         message.extend_from_slice(tag.as_ref());
@@ -107,7 +128,7 @@ impl Envelope {
         if !is_later && !self.replay.is_new(number) {
             return None;
         }
-        let key = self.receiving.key(epoch, number)?;
+        let key = self.receiving.as_mut()?.key(epoch, number)?;
         let plain = key.open_in_place(nonce(number), Aad::from(bound), sealed).ok()?;
         if is_later {
             (self.peer_epoch, self.replay) = (epoch, Replay::default());
@@ -177,6 +198,24 @@ mod tests {
         for at in [1, 0, 2] {
             assert!(b.open(b"", &mut messages[at].clone()).is_some(), "message {at}");
         }
+    }
+
+    #[test]
+    fn a_message_to_a_group_opens_once_at_each_member_under_its_senders_name() {
+        let (group, a, b) = (Keys::generate().unwrap(), Keys::generate().unwrap(), Keys::generate().unwrap());
+        let mut own = Envelope::to_group(&group, &a.public, 7).unwrap();
+        let message = sealed(&mut own, b"flow");
+        for _ in 0..2 {
+            let mut member = Envelope::from_group(&group, &a.public).unwrap();
+            assert_eq!(member.open(b"flow", &mut message.clone()), Some(&b"what is said"[..]));
+            assert_eq!(member.open(b"flow", &mut message.clone()), None, "it was replayed");
+            assert!(!member.seal(b"flow", &mut vec![]), "a member seals in another one's name");
+        }
+        let mut as_other = Envelope::from_group(&group, &b.public).unwrap();
+        assert_eq!(as_other.open(b"flow", &mut message.clone()), None);
+        let stranger = Keys::generate().unwrap();
+        let mut without = Envelope::from_group(&stranger, &a.public).unwrap();
+        assert_eq!(without.open(b"flow", &mut message.clone()), None);
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct File {
     mtu: Option<Spanned<Bytes>>,
     #[serde(default)]
     tcp: Tcp,
+    groups: Option<Spanned<Vec<Prefix>>>,
+    group_key: Option<Spanned<PathBuf>>,
     #[serde(default)]
     node: Vec<Spanned<Listed>>,
     #[serde(default)]
@@ -165,6 +167,9 @@ pub(super) struct Plan {
     pub(super) mtu: Bytes,
     /// Whether TCP connections go over proxies.
     pub(super) proxies: bool,
+    /// The prefixes of groups that the overlay carries, and the key that their members share; both or none.
+    pub(super) groups: Vec<Prefix>,
+    pub(super) group_key: Option<Keys>,
     /// All nodes.
     pub(super) nodes: BTreeMap<NodeId, Known>,
     /// The key by which this node signs.
@@ -267,6 +272,7 @@ impl Plan {
             let help = "the device's address is one of this node's own `prefixes`";
             return Err(reading.wrong(&spanned.span(), message, help));
         }
+        let (groups, group_key) = groups(&file, reading)?;
         let neighbours = neighbours(&file, id, &nodes, reading)?;
         for spanned in &file.service {
             let service = spanned.get_ref();
@@ -301,6 +307,8 @@ impl Plan {
             address,
             mtu,
             proxies,
+            groups,
+            group_key,
             nodes,
             signing,
             prefixes,
@@ -336,6 +344,35 @@ fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a Known>) -> String {
     } else {
         format!("{begin} {}", names.join(", "))
     }
+}
+
+/// The groups that the overlay carries, and their key.
+fn groups(file: &File, reading: &Reading<'_>) -> Result<(Vec<Prefix>, Option<Keys>), Failure> {
+    let (groups, key) = match (&file.groups, &file.group_key) {
+        (None, None) => return Ok((Vec::new(), None)),
+        (Some(groups), Some(key)) => (groups, key),
+        (Some(one), None) => {
+            let help = "write group_key = \"groups.key\", a file of `weir overlay keygen` that all nodes with members have";
+            return Err(reading.wrong(&one.span(), "`groups` need a key that their members share", help));
+        }
+        (None, Some(one)) => {
+            let help = "write groups = [\"239.1.0.0/16\"], or leave out `group_key`";
+            return Err(reading.wrong(&one.span(), "`group_key` is for `groups`", help));
+        }
+    };
+    for prefix in groups.get_ref() {
+        let is_multicast = |address: IpAddr| matches!(address, IpAddr::V4(address) if address.is_multicast());
+        // 224.0.0.0/24 is of each link alone (RFC 5771, section 4).
+        let is_local = prefix.contains(IpAddr::from([224, 0, 0, 0]))
+            || matches!(prefix.address(), IpAddr::V4(address) if address.octets()[..3] == [224, 0, 0]);
+        if prefix.length() < 4 || !is_multicast(prefix.address()) || is_local {
+            let message = format!("{prefix} has no groups that can be carried");
+            let help = "write addresses of 239.0.0.0/8, or others of 224.0.1.0 to 239.255.255.255";
+            return Err(reading.wrong(&groups.span(), message, help));
+        }
+    }
+    let path = reading.path.parent().unwrap_or(Path::new("")).join(key.get_ref());
+    Ok((groups.get_ref().clone(), Some(Keys::of_command(&path, "overlay")?)))
 }
 
 type Nodes = BTreeMap<NodeId, Known>;
@@ -427,6 +464,9 @@ impl fmt::Display for Plan {
             writeln!(f, "  {prefix}  behind {}", self.name_of(*node))?;
         }
         let tcp = if self.proxies { "over proxies of both sites" } else { "carried as all else" };
+        for prefix in &self.groups {
+            writeln!(f, "  {prefix}  groups")?;
+        }
         writeln!(f, "TCP connections: {tcp}")?;
         writeln!(f, "neighbours:")?;
         for Neighbour { name, asks, .. } in &self.neighbours {

@@ -124,7 +124,7 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
         epoch,
         seed: u64::from_be_bytes(drawn()?),
         node: plan.policy.node(),
-        places: Places::new(plan.prefixes.clone()),
+        places: Places::new(plan.prefixes.clone()).with_groups(plan.groups.clone()),
         services: plan.services.clone(),
         around: Bytes::new(HEADERS) + plan.policy.link.headers(false),
     };

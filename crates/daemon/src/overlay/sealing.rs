@@ -4,13 +4,17 @@ use super::config::{Known, Plan};
 use super::signing;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use weir_overlay::site::{Cover, Signature};
-use weir_overlay::{Inner, NodeId};
+use weir_overlay::{Inner, Key, NodeId};
 use weir_sliq::envelope::Envelope;
 
 /// Seals what programs send from the node where it enters to the node where it leaves, and signs what this node announces.
 pub(super) struct Sealing<'a> {
     envelopes: BTreeMap<NodeId, Envelope>,
+    /// The own messages to groups, and those of other nodes; `None` and empty without a key for groups.
+    to_groups: Option<Envelope>,
+    from_groups: BTreeMap<NodeId, Envelope>,
     plan: &'a Plan,
 }
 
@@ -28,8 +32,15 @@ impl Sealing<'_> {
             })?;
             Ok((*id, envelope))
         };
-        let envelopes = others.map(envelope).collect::<Result<_, Failure>>()?;
-        Ok(Sealing { envelopes, plan })
+        let envelopes = others.clone().map(envelope).collect::<Result<_, Failure>>()?;
+        let (mut to_groups, mut from_groups) = (None, BTreeMap::new());
+        if let Some(group) = &plan.group_key {
+            to_groups = Envelope::to_group(&group.pair, &plan.keys.public.0, epoch);
+            let of =
+                |(id, node): (&NodeId, &Known)| Some((*id, Envelope::from_group(&group.pair, &node.key.0)?));
+            from_groups.extend(others.filter_map(of));
+        }
+        Ok(Sealing { envelopes, to_groups, from_groups, plan })
     }
 }
 
@@ -45,11 +56,17 @@ fn bound(inner: &Inner) -> [u8; 14] {
 }
 
 impl Cover for Sealing<'_> {
-    fn seal(&mut self, to: NodeId, inner: &Inner, body: &mut Vec<u8>) -> bool {
-        self.envelopes.get_mut(&to).is_some_and(|envelope| envelope.seal(&bound(inner), body))
+    fn seal(&mut self, to: Key, inner: &Inner, body: &mut Vec<u8>) -> bool {
+        let envelope = match to {
+            Key::Node(to) => self.envelopes.get_mut(&to),
+            Key::Group(_) => self.to_groups.as_mut(),
+        };
+        envelope.is_some_and(|envelope| envelope.seal(&bound(inner), body))
     }
     fn open<'a>(&mut self, from: NodeId, inner: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {
-        self.envelopes.get_mut(&from)?.open(&bound(inner), body)
+        let is_to_group = Ipv4Addr::from_bits(inner.destination).is_multicast();
+        let envelopes = if is_to_group { &mut self.from_groups } else { &mut self.envelopes };
+        envelopes.get_mut(&from)?.open(&bound(inner), body)
     }
     fn signs(&self) -> bool {
         true

@@ -4,21 +4,35 @@ use crate::nodes::NodeId;
 use core::net::{IpAddr, Ipv4Addr};
 use weir_base::Prefix;
 
-/// The prefixes of all nodes.
+/// The prefixes of all nodes, and those of groups.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Places(Vec<(Prefix, NodeId)>);
+pub struct Places {
+    nodes: Vec<(Prefix, NodeId)>,
+    groups: Vec<Prefix>,
+}
 
 impl Places {
     /// These prefixes. Of those that cover an address, the longest decides.
     pub fn new(mut prefixes: Vec<(Prefix, NodeId)>) -> Places {
         prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.length()));
-        Places(prefixes)
+        Places { nodes: prefixes, groups: Vec::new() }
+    }
+
+    /// The same with the prefixes of groups (multicast addresses) that the overlay carries.
+    pub fn with_groups(self, groups: Vec<Prefix>) -> Places {
+        Places { groups, ..self }
+    }
+
+    /// Whether an IPv4 address is that of a group which the overlay carries.
+    pub fn is_group(&self, address: u32) -> bool {
+        let address = IpAddr::V4(Ipv4Addr::from_bits(address));
+        self.groups.iter().any(|prefix| prefix.contains(address))
     }
 
     /// The node of an IPv4 address.
     pub fn node_of(&self, address: u32) -> Option<NodeId> {
         let address = IpAddr::V4(Ipv4Addr::from_bits(address));
-        self.0.iter().find(|(prefix, _)| prefix.contains(address)).map(|(_, node)| *node)
+        self.nodes.iter().find(|(prefix, _)| prefix.contains(address)).map(|(_, node)| *node)
     }
 }
 

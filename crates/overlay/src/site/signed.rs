@@ -123,7 +123,7 @@ mod tests {
     }
 
     impl Cover for Sum {
-        fn seal(&mut self, _: NodeId, _: &Inner, _: &mut Vec<u8>) -> bool {
+        fn seal(&mut self, _: crate::packet::Key, _: &Inner, _: &mut Vec<u8>) -> bool {
             true
         }
         fn open<'a>(&mut self, _: NodeId, _: &Inner, body: &'a mut [u8]) -> Option<&'a [u8]> {

@@ -6,7 +6,6 @@ use crate::admission::Terms;
 use crate::cat::Cat;
 use crate::context::{CONTROL, Inner};
 use crate::node::Admitted;
-use crate::packet::Key;
 use crate::proxy::tcp::Admission;
 use crate::site::Cover;
 use weir_base::{Bytes, Time};
@@ -79,7 +78,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let Some(at) = self.flow_of(&inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
-        let (Key::Node(to), name, admitted) = (entry.to(), entry.at, entry.admitted) else { return };
+        let (to, name, admitted) = (entry.to(), entry.at, entry.admitted);
         let mut body = Carried::of(segment, self.exit.spares.pop());
         if !self.exit.cover.seal(to, &inner, body.whole()) {
             self.exit.counts.unsealed += 1;

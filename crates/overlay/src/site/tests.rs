@@ -303,3 +303,43 @@ fn a_segment_in_the_name_of_another_site_goes_nowhere() {
     assert!(!pair.sites[0].admission(&forged, pair.now, &mut said).is_open);
     assert_eq!(pair.sites[0].counts().foreign, 2);
 }
+
+/// A report of IGMP version 2 (RFC 2236), as a host sends it.
+fn report(kind: u8, group: u32) -> Vec<u8> {
+    let mut message = [&[kind, 0, 0, 0][..], &group.to_be_bytes()].concat();
+    let sum = super::datagram::checksum(&message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut datagram = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 1, 2, 0, 0, 10, 2, 0, 1, 224, 0, 0, 22];
+    datagram.append(&mut message);
+    datagram
+}
+
+#[test]
+fn a_datagram_to_a_group_reaches_the_sites_whose_hosts_have_joined_it() {
+    const GROUP: u32 = 0xef01_0001;
+    let places = || places().with_groups(vec!["239.1.0.0/16".parse().unwrap()]);
+    let mut pair = Pair::new([0, 1].map(|number| site(number, places(), vec![])));
+    pair.ticks(1500);
+    let hear = |pair: &mut Pair, kind, group| {
+        let now = pair.now;
+        pair.sites[1].from_program(&report(kind, group), now, &mut Said::default());
+    };
+    hear(&mut pair, 0x16, GROUP);
+    // A group that the overlay does not carry.
+    hear(&mut pair, 0x16, 0xe100_0001);
+    assert_eq!(pair.sites[1].node().joined(), [crate::GroupId(GROUP)]);
+    pair.ticks(1500);
+    pair.tick(&[datagram(HERE, GROUP, b"to all"), datagram(HERE, 0xe100_0001, b"to none")]);
+    pair.ticks(50);
+    assert_eq!(pair.delivered[1].len(), 1);
+    let come = read(&pair.delivered[1][0]).unwrap();
+    assert_eq!((come.inner.source, come.inner.destination, come.body), (HERE, GROUP, &b"to all"[..]));
+    let counts = pair.sites[0].counts();
+    assert_eq!((counts.unknown, counts.foreign, pair.sites[1].counts().foreign), (1, 0, 0));
+    hear(&mut pair, 0x17, GROUP);
+    assert!(pair.sites[1].node().joined().is_empty());
+    pair.ticks(1500);
+    pair.tick(&[datagram(HERE, GROUP, b"to nobody")]);
+    pair.ticks(50);
+    assert_eq!(pair.delivered[1].len(), 1);
+}

@@ -482,6 +482,50 @@ fn other_hosts_of_a_site_use_the_proxies_of_its_node_and_a_killed_node_leaves_on
     assert_eq!(ours(&rules()), 0, "{}", rules());
 }
 
+#[test]
+fn a_datagram_to_a_group_reaches_the_programs_that_have_joined_it() {
+    let Some(triangle) = Triangle::new() else { return };
+    let key = triangle.folder.path().join("groups.key");
+    assert!(weir(&["overlay", "keygen"]).arg(&key).output().unwrap().status.success());
+    let keys = "groups = ['239.1.0.0/16']\ngroup_key = 'groups.key'";
+    (0..NAMES.len()).for_each(|node| triangle.write_with(node, keys, ""));
+    let _nodes = triangle.start_all();
+    let group = Ipv4Addr::new(239, 1, 2, 3);
+    let members = [1, 2].map(|node| {
+        triangle.inside(node, || {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 5000)).unwrap();
+            // Its route chooses the device.
+            socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED).unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            socket
+        })
+    });
+    for node in [1, 2] {
+        triangle.until(node, "a member", |status| status["groups"] == serde_json::json!(["239.1.2.3"]));
+    }
+    let from = triangle.socket(0, 4000);
+    let begun = Instant::now();
+    for (member, which) in members.iter().zip(["b", "c"]) {
+        let mut buffer = [0; 64];
+        // The sender's node hears of members up to a second after they have joined.
+        loop {
+            from.send_to(b"to all", (group, 5000)).unwrap();
+            if let Ok((length, source)) = member.recv_from(&mut buffer) {
+                assert_eq!((&buffer[..length], source), (&b"to all"[..], (site(0), 4000).into()));
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "nothing arrives at {which}");
+        }
+    }
+    let [left, _stays] = members;
+    drop(left);
+    triangle.until(1, "no member", |status| status["groups"] == serde_json::json!([]));
+    assert_eq!(triangle.status(2)["groups"], serde_json::json!(["239.1.2.3"]));
+    for none in ["foreign_source", "not_opened", "malformed"] {
+        assert_eq!(triangle.status(2)["packets"][none], 0, "{none}");
+    }
+}
+
 /// WEIR_KILLS says how many kills there are; `make soak` has 600, which take half an hour. Proxies would reset the stream: its hosts' own TCP
 /// repairs what is lost.
 #[test]

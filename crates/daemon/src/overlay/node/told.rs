@@ -50,6 +50,7 @@ impl Running<'_> {
             "k": node.k(),
             "drained": node.is_drained(),
             "held": node.held(),
+            "groups": node.joined().iter().map(|group| Ipv4Addr::from_bits(group.0).to_string()).collect::<Vec<_>>(),
             "services": self.site.services(),
             "neighbours": neighbours.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
