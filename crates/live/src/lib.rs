@@ -43,4 +43,7 @@ pub use headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 pub use packet::examine_frame;
 pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};
-pub use wrap::{Keeper, Program, Replay, Wrapped, far_end, wrap};
+pub use wrap::{
+    Beyond, Keeper, Program, Replay, Wrapped, check_internet, far_end, resolver_note, restore_forwarding,
+    wrap,
+};

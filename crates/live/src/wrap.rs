@@ -2,9 +2,11 @@
 //! that of a live run, and the run lasts as long as the program.
 
 mod forward;
+mod internet;
 mod keeper;
 mod replay;
 
+pub use internet::{check_internet, resolver_note, restore_forwarding};
 pub use keeper::{Keeper, Program};
 pub use replay::Replay;
 
@@ -12,6 +14,7 @@ use crate::address::address_of;
 use crate::controls::Controls;
 use crate::engine::{self, Session};
 use crate::testbed::{HostSettings, Testbed};
+use internet::WayOut;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -38,6 +41,15 @@ pub struct Wrapped {
     pub outcome: Outcome,
 }
 
+/// What the far end has beside the network.
+#[derive(Debug, Clone, Copy)]
+pub struct Beyond<'a> {
+    /// Ports whose connections are relayed to this host.
+    pub forward: &'a [u16],
+    /// Whether it has a way to other networks ([`check_internet`]).
+    pub internet: bool,
+}
+
 /// The addresses of the far end in a run: IPv4, and IPv6 if this kernel has it.
 pub fn far_end(run: &Run) -> Vec<IpAddr> {
     let far = run.pair(0).from;
@@ -49,19 +61,18 @@ fn versions() -> &'static [Ip] {
     if sysctl("ipv6.conf.all.disable_ipv6").is_some() { &[Ip::V4, Ip::V6] } else { &[Ip::V4] }
 }
 
-/// Runs a program at the receiving host of the run's only group. `title` is the program as it was typed; connections to the ports
-/// `forward` of the far end are relayed to this host.
+/// Runs a program at the receiving host of the run's only group. `title` is the program as it was typed.
 ///
 /// # Errors
-/// The network cannot be built; the program cannot be run.
+/// The network cannot be built, or this host cannot give the far end what it is to have; the program cannot be run.
 pub fn wrap(
     run: &Run,
     keeper: &Keeper,
     title: &str,
-    forward: &[u16],
+    beyond: Beyond<'_>,
     recorder: &mut dyn Recorder,
 ) -> Result<Wrapped, EngineError> {
-    let wrapped = wrap_kept(run, keeper, title, forward, recorder);
+    let wrapped = wrap_kept(run, keeper, title, beyond, recorder);
     keeper.end();
     wrapped
 }
@@ -70,7 +81,7 @@ fn wrap_kept(
     run: &Run,
     keeper: &Keeper,
     title: &str,
-    forward: &[u16],
+    beyond: Beyond<'_>,
     recorder: &mut dyn Recorder,
 ) -> Result<Wrapped, EngineError> {
     let failed = |error: io::Error| EngineError::Failed(format!("cannot build the network: {error}"));
@@ -90,11 +101,13 @@ fn wrap_kept(
     };
     near_host.namespace.inside(|| permit(&PROGRAM)).map_err(failed)?;
     far_host.namespace.inside(|| permit(&FAR_END)).map_err(failed)?;
-    for &port in forward {
+    for &port in beyond.forward {
         forward::forward(&far_host.namespace, port, versions().contains(&Ip::V6)).map_err(|error| {
             EngineError::Failed(format!("cannot listen at port {port} of the far end: {error}"))
         })?;
     }
+    let inside = address_of(near, Ip::V4);
+    let _way = beyond.internet.then(|| WayOut::open(&far_host.namespace, inside)).transpose()?;
     let ended = Mutex::new(None);
     let drive = |clock: Clock, over: &AtomicBool| {
         std::thread::sleep(Duration::from_nanos(clock.until_start().as_nanos()));

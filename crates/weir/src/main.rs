@@ -43,7 +43,12 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(failure) => return Failure::from(failure).tell(),
     };
-    let done = match Cli::parse_from(words).command {
+    let command = Cli::parse_from(words).command;
+    // What a wrapped program that was killed has left.
+    if let Err(error) = weir_live::restore_forwarding() {
+        say(&format!("weir: forwarding of this host's devices was not restored: {error}"));
+    }
+    let done = match command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => results::report(&args),
         Command::Compare(args) => compare::compare(&args),

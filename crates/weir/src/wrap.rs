@@ -12,7 +12,9 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use weir_engine::{Engine, Outcome};
-use weir_live::{Keeper, Live, Program, Replay, Tally, Wrapped, far_end};
+use weir_live::{
+    Beyond, Keeper, Live, Program, Replay, Tally, Wrapped, check_internet, far_end, resolver_note,
+};
 use weir_plan::{Behind, Lab, Run};
 use weir_record::{Recorder, Records};
 use weir_session::Execution;
@@ -29,6 +31,9 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
         return print(lab.source());
     }
     let run = lab.runs().remove(0);
+    if args.internet {
+        check_internet()?;
+    }
     // An ordinary user's process moves into a user namespace; it must still have a single thread. The check tells whether this worked.
     let _ = weir_linux::enter();
     Live.check(&run)?;
@@ -45,7 +50,8 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     greet(args, &run);
     let (mut tally, mut records) = (Tally::new(&run), Records::default());
     let recorder: &mut dyn Recorder = if args.report.is_some() { &mut records } else { &mut tally };
-    let Wrapped { status, outcome } = weir_live::wrap(&run, &keeper, &title, &forward, recorder)?;
+    let beyond = Beyond { forward: &forward, internet: args.internet };
+    let Wrapped { status, outcome } = weir_live::wrap(&run, &keeper, &title, beyond, recorder)?;
     let status = status.map_err(|error| not_run(&args.command, &error))?;
     if !args.quiet {
         say(&format!("weir: {}", lateness(&outcome)));
@@ -93,9 +99,15 @@ fn not_run(command: &[OsString], error: &std::io::Error) -> Failure {
     Failure::quiet(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// Tells who has asked for a shell where the far end is.
+/// Tells who has asked for a shell where the far end is, and who has asked for the Internet if names are not resolved.
 fn greet(args: &WrapArgs, run: &Run) {
-    if args.quiet || !args.command.is_empty() {
+    if args.quiet {
+        return;
+    }
+    if let Some(note) = args.internet.then(resolver_note).flatten() {
+        say(&format!("weir: {note}"));
+    }
+    if !args.command.is_empty() {
         return;
     }
     let addresses: Vec<String> = far_end(run).iter().map(ToString::to_string).collect();

@@ -11,6 +11,7 @@ Examples:
   weir wrap --link 'rate=50mbit/10mbit rtt=30ms' --serve 'iperf3 -s' -- sh -c 'iperf3 -c $WEIR_FAR_END'
   weir wrap --link 'rate=30mbit delay=2ms' --link 'rate=8mbit delay=20ms loss=1%'          a shell behind two links
   weir wrap --lab labs/cellular.toml --forward 8080 -- curl -O http://10.0.0.3:8080/file
+  weir wrap --link 'rate=8mbit rtt=80ms loss=1%' --internet -- curl -O http://192.0.2.7/file          as root
 
 A link has the keys of [dumbbell] in a lab (docs/labs.md, docs/links.md); DOWN/UP gives each direction a value, and down is the direction \
 towards the command. The command runs as the user who calls weir, in a network of its own, from which the default route leads to the far \
@@ -34,6 +35,9 @@ pub(crate) struct WrapArgs {
     /// Relay connections (TCP) to this port of the far end to the same port of this host, at 127.0.0.1
     #[arg(long, value_name = "PORT")]
     pub forward: Vec<std::num::NonZeroU16>,
+    /// Give the far end a way to the networks that this host reaches by its default route (IPv4); only as root
+    #[arg(long)]
+    pub internet: bool,
     /// Print the network as a lab, and run nothing
     #[arg(long)]
     pub print: bool,

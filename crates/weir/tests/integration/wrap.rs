@@ -2,6 +2,7 @@
 //! must take. Where namespaces are not permitted the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
 mod ends;
+mod internet;
 mod links;
 mod translations;
 
