@@ -10,6 +10,7 @@
 use crate::atomic_write::{DRAFT, OURS, atomic_write, remove_all, remove_if_there, sync, sync_folder};
 use crate::error::{FolderError, at};
 use crate::location::{self, RunLocation};
+use crate::prototypes::PROTOTYPES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,7 +26,7 @@ const COMPLETE: &str = "complete.json";
 /// Folder in the staging folder for the older set.
 const BEFORE: &str = "before";
 /// The parts of a set of results, in the order in which they are put in place.
-const SET: [&str; 6] = ["runs", "traces", "lab.toml", "summary.json", "report", "index.html"];
+const SET: [&str; 7] = ["runs", "traces", PROTOTYPES, "lab.toml", "summary.json", "report", "index.html"];
 
 /// What a rerun is to run. A rerun continues an interrupted one only if both ask for the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,7 +243,7 @@ fn is_ours(name: &str) -> Owner {
     let digest = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     match parts[..] {
         [.., last] if last.starts_with(OURS) => Owner::Weir,
-        ["lab.toml" | "summary.json" | "index.html"] => Owner::Weir,
+        ["lab.toml" | PROTOTYPES | "summary.json" | "index.html"] => Owner::Weir,
         ["runs" | "traces" | "report"] | ["runs", _] => Owner::Mixed,
         ["runs", _, file] => ours(is_of_a_run(file)),
         ["traces", folder] if digest(folder) => Owner::Mixed,
