@@ -85,7 +85,8 @@ impl Class {
         result.unwrap_or_else(|exception| {
             Python::attach(|py| {
                 // Python 3.10 has no notes.
-                let _ = exception.value(py).call_method1("add_note", (format!("raised by the {}", self.called),));
+                let _ =
+                    exception.value(py).call_method1("add_note", (format!("raised by the {}", self.called),));
             });
             Raised::raise(exception)
         })
@@ -143,7 +144,9 @@ impl Hook {
         for item in items {
             let (name, value): (String, f64) = item?.extract()?;
             if !value.is_finite() {
-                return Err(PyValueError::new_err(format!("state returned {name}: {value}, expected a finite number")));
+                return Err(PyValueError::new_err(format!(
+                    "state returned {name}: {value}, expected a finite number"
+                )));
             }
             all.push((name, value));
         }

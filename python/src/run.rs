@@ -82,7 +82,9 @@ pub(crate) fn run(
     }
     let done = match (interrupt, outcome) {
         (None, Err(SessionError::Engine(EngineError::Raised(Raised(raised))))) => {
-            return Err(raised.downcast::<PyErr>().map_or_else(|other| error::failed(other.to_string()), |raised| *raised));
+            return Err(raised
+                .downcast::<PyErr>()
+                .map_or_else(|other| error::failed(other.to_string()), |raised| *raised));
         }
         (None, outcome) => outcome.map_err(error::session)?,
         (Some(interrupt), Err(kept @ SessionError::Interrupted { .. }))

@@ -52,7 +52,8 @@ pub(super) fn make(
         let hook = |name| class.hook(&object, name);
         // The others are read once, when the connection begins.
         let windows_buffered = hook("windows_buffered")?.map(|it| it.number(py, "a number of windows"));
-        let windows_buffered = windows_buffered.transpose()?.map_or(2, |it| it.try_into().unwrap_or(u32::MAX));
+        let windows_buffered =
+            windows_buffered.transpose()?.map_or(2, |it| it.try_into().unwrap_or(u32::MAX));
         Ok(PythonController {
             class: Arc::clone(class),
             choices: *choices,
@@ -111,12 +112,7 @@ const BYTES: &str = "a whole number of bytes";
 
 impl PythonController {
     /// Asks a hook; without it the answer is `none`.
-    fn ask<T>(
-        &self,
-        hook: Option<&Hook>,
-        none: T,
-        ask: impl FnOnce(Python<'_>, &Hook) -> PyResult<T>,
-    ) -> T {
+    fn ask<T>(&self, hook: Option<&Hook>, none: T, ask: impl FnOnce(Python<'_>, &Hook) -> PyResult<T>) -> T {
         match hook {
             Some(hook) => self.class.ended(Python::attach(|py| ask(py, hook))),
             None => none,
@@ -129,7 +125,8 @@ impl PythonController {
     }
 
     fn decide(&self, py: Python<'_>) -> PyResult<Decision> {
-        let threshold = self.slow_start_threshold.as_ref().map(|hook| hook.optional(py, BYTES)).transpose()?;
+        let threshold =
+            self.slow_start_threshold.as_ref().map(|hook| hook.optional(py, BYTES)).transpose()?;
         let rate = self.pacing_rate.as_ref().map(|hook| hook.optional(py, RATE)).transpose()?;
         Ok(Decision {
             window: self.window.as_ref().map_or(Ok(Bytes::ZERO), |hook| bytes(py, hook))?,
@@ -201,7 +198,8 @@ impl Controller for PythonController {
         self.ask(self.window.as_ref(), Bytes::ZERO, bytes)
     }
     fn slow_start_threshold(&self) -> Option<Bytes> {
-        self.ask(self.slow_start_threshold.as_ref(), None, |py, hook| hook.optional(py, BYTES)).map(Bytes::new)
+        self.ask(self.slow_start_threshold.as_ref(), None, |py, hook| hook.optional(py, BYTES))
+            .map(Bytes::new)
     }
     fn pacing_rate(&self) -> Option<Rate> {
         let rate = self.ask(self.pacing_rate.as_ref(), None, |py, hook| hook.optional(py, RATE));
@@ -256,7 +254,9 @@ fn known(name: String) -> PyResult<&'static str> {
         return Ok(known);
     }
     if known.len() >= MOST_NAMES {
-        return Err(PyValueError::new_err(format!("state returned the name {name:?} after {MOST_NAMES} others")));
+        return Err(PyValueError::new_err(format!(
+            "state returned the name {name:?} after {MOST_NAMES} others"
+        )));
     }
     let name: &'static str = name.leak();
     known.insert(name);

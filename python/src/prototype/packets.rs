@@ -121,7 +121,9 @@ impl Packet {
             "signal" => DropReason::Signal,
             "overload" => DropReason::Overload,
             other => {
-                let message = format!("a packet is dropped for {other:?}, expected \"full\", \"signal\" or \"overload\"");
+                let message = format!(
+                    "a packet is dropped for {other:?}, expected \"full\", \"signal\" or \"overload\""
+                );
                 return Err(PyValueError::new_err(message));
             }
         };

@@ -75,7 +75,9 @@ impl PythonQueue {
             Ok(packet) => packet.get().send(&self.decisions).map(Some),
             Err(_) => {
                 let shown = returned.get_type().name()?;
-                Err(PyTypeError::new_err(format!("dequeue returned an object of type {shown}, expected a packet or None")))
+                Err(PyTypeError::new_err(format!(
+                    "dequeue returned an object of type {shown}, expected a packet or None"
+                )))
             }
         }
     }

@@ -87,7 +87,8 @@ impl weir_engine::Progress for Quiet {
 #[test]
 fn an_added_controller_and_an_added_queue_run_in_a_lab() {
     add();
-    let lab = lab("{ kind = 'fixed', segments = 20 }", "{ kind = 'tbf', queue = 'newest', rate = '9 Mbit/s' }");
+    let lab =
+        lab("{ kind = 'fixed', segments = 20 }", "{ kind = 'tbf', queue = 'newest', rate = '9 Mbit/s' }");
     let lab = lab.unwrap_or_else(|error| panic!("{}", error.render(false, 100)));
     let run = Arc::new(lab.runs().remove(0));
     let mut names: Vec<_> = run.prototypes().iter().map(|named| named.prototype.name.clone()).collect();
@@ -102,10 +103,10 @@ fn an_added_controller_and_an_added_queue_run_in_a_lab() {
     assert!(tally.raised.is_none() && tally.failed.is_empty());
     let results = Results::open(out.path()).unwrap();
     let summary = results.summary(None).unwrap().runs.remove(0);
-    assert_eq!(summary.prototypes, [
-        "controller fixed is a test (added.rs)",
-        "queue newest is a test (added.rs)"
-    ]);
+    assert_eq!(
+        summary.prototypes,
+        ["controller fixed is a test (added.rs)", "queue newest is a test (added.rs)"]
+    );
     // Twenty segments of 1448 bytes each 100 ms, and the time in which a segment is sent.
     let goodput = summary.groups[0].metrics.get("goodput_mbps").scalar().unwrap();
     assert!((2.2..2.32).contains(&goodput), "{goodput}");
