@@ -284,3 +284,23 @@ def test_decisions_that_cannot_be_end_the_run(tmp_path, hook, said):
     weir.queue("odd-queue")(type("OddQueue", (TailDrop,), hook))
     with pytest.raises((ValueError, TypeError, weir.Error), match=said):
         weir.run(bulk("cubic").set("dumbbell.queue", "odd-queue"), out=tmp_path / "out", report=False)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[7]", '[{"what": "controller"}]'])
+def test_a_damaged_list_of_prototypes_is_an_exception(tmp_path, text):
+    out = tmp_path / "out"
+    weir.run(bulk("python-newreno"), out=out, report=False)
+    (out / "prototypes.json").write_text(text)
+    with pytest.raises(weir.Error, match="damaged"):
+        weir.open(out)
+
+
+def test_a_name_that_is_known_from_results_only_cannot_run(tmp_path):
+    out = tmp_path / "out"
+    weir.run(bulk("python-newreno"), out=out, report=False)
+    kept = (out / "prototypes.json").read_text().replace("python-newreno", "from-elsewhere")
+    (out / "prototypes.json").write_text(kept)
+    weir.open(out)
+    with pytest.raises(weir.Error, match="known from results only"):
+        weir.run(bulk("from-elsewhere"), out=tmp_path / "other")
+    assert not (tmp_path / "other").exists()

@@ -3,18 +3,13 @@
 
 use crate::atomic_write::atomic_write;
 use crate::error::{FolderError, at};
-use crate::rerun::current;
-use crate::results::ResultsError;
+use crate::rerun::{PROTOTYPES, current};
 use std::fs;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use weir_base::Prototype;
-use weir_plan::Lab;
 use weir_record::to_json;
-
-/// Its name.
-pub(crate) const PROTOTYPES: &str = "prototypes.json";
 
 /// Makes the members known that take part in the runs of a result folder.
 pub(crate) fn know(folder: &Path) -> Result<(), FolderError> {
@@ -29,12 +24,6 @@ pub(crate) fn know(folder: &Path) -> Result<(), FolderError> {
     // A folder of another weir may have a name that is a member's of this one, which then reads its lab.
     all.into_iter().for_each(|prototype| drop(weir_plan::know(prototype)));
     Ok(())
-}
-
-/// The lab of a result folder.
-pub(crate) fn lab(folder: &Path) -> Result<Lab, ResultsError> {
-    know(folder)?;
-    Lab::load(&current(folder, "lab.toml"), &[]).map_err(ResultsError::Lab)
 }
 
 /// Writes what the members are that take part in the runs of a folder.

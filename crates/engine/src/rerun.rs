@@ -10,7 +10,6 @@
 use crate::atomic_write::{DRAFT, OURS, atomic_write, remove_all, remove_if_there, sync, sync_folder};
 use crate::error::{FolderError, at};
 use crate::location::{self, RunLocation};
-use crate::prototypes::PROTOTYPES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,6 +24,8 @@ const ASKED: &str = "asked.json";
 const COMPLETE: &str = "complete.json";
 /// Folder in the staging folder for the older set.
 const BEFORE: &str = "before";
+/// File that says what the added members of registries are that take part (see [`crate::prototypes`]).
+pub(crate) const PROTOTYPES: &str = "prototypes.json";
 /// The parts of a set of results, in the order in which they are put in place.
 const SET: [&str; 7] = ["runs", "traces", PROTOTYPES, "lab.toml", "summary.json", "report", "index.html"];
 

@@ -144,7 +144,7 @@ impl Results {
     /// It is not a result folder, or the description of a run cannot be read.
     pub fn open(path: &Path) -> Result<Results, ResultsError> {
         require_results(path)?;
-        Results::of_lab(path, prototypes::lab(path)?)
+        Results::of_lab(path, lab_of(path)?)
     }
 
     /// Takes the lock of a result folder, after finishing what an interrupted session left half done.
@@ -436,6 +436,12 @@ impl Results {
         };
         Ok(atomic_write_with(&self.path, "summary.json", write).map_err(at(&path))?)
     }
+}
+
+/// The lab of a result folder.
+pub(crate) fn lab_of(path: &Path) -> Result<Lab, ResultsError> {
+    prototypes::know(path)?;
+    Lab::load(&current(path, "lab.toml"), &[]).map_err(ResultsError::Lab)
 }
 
 /// Refuses a folder without results. The error names the staging folder if an interrupted rerun is all that there is.

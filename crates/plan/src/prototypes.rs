@@ -1,6 +1,5 @@
 //! Members of registries that a program has added: those that a lab names, and those that are known from results.
 
-use crate::lab::Lab;
 use crate::run::Run;
 use std::sync::Arc;
 use weir_base::Prototype;
@@ -42,21 +41,6 @@ impl Run {
         stations.for_each(|cc| controller(cc, &mut all));
         for link in &self.network.links {
             queue(&link.queue, &mut all);
-        }
-        all
-    }
-}
-
-impl Lab {
-    /// The added members that take part in any of its runs, each once, in the order of the tree.
-    pub fn prototypes(&self) -> Vec<Named> {
-        // Most programs add none.
-        if weir_control::Config::added().is_empty() && weir_queue::Config::added().is_empty() {
-            return Vec::new();
-        }
-        let mut all: Vec<Named> = Vec::new();
-        for named in self.runs().iter().flat_map(Run::prototypes) {
-            note(named, &mut all);
         }
         all
     }
