@@ -11,7 +11,7 @@ FEATURES = $$(scripts/deps features)
 LINTED  := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps python install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
+.PHONY: demo test build deps python python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -36,6 +36,10 @@ test: need-test
 ## of python/requirements.txt)
 python: build
 	scripts/python $(WEIR)
+
+## python-speed: measures controllers in Python with the wheel of `make python`
+python-speed: python
+	$(TARGET)/python/environment/bin/python scripts/python-speed
 
 ## install: installs the binary and its shell completions
 install: build

@@ -47,9 +47,12 @@ impl Lab {
         Lab { origin: Origin::File(folder.join("lab.toml")), settings: vec![], plan: plan.clone() }
     }
 
-    /// The lab as the engines take it.
-    pub(crate) fn plan(&self) -> &weir_plan::Lab {
-        &self.plan
+    /// The lab as the engines take it, read again if programs have added members to registries: these may have changed.
+    pub(crate) fn again(&self) -> PyResult<weir_plan::Lab> {
+        match weir_control::Config::added().is_empty() && weir_queue::Config::added().is_empty() {
+            true => Ok(self.plan.clone()),
+            false => self.origin.read(&self.settings),
+        }
     }
 
     /// Adds a setting; if it is wrong, the lab stays as it was.

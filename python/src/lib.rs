@@ -5,6 +5,7 @@ mod compare;
 mod error;
 mod lab;
 mod progress;
+mod prototype;
 mod result;
 mod run;
 mod table;
@@ -23,6 +24,7 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::RunResult>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<compare::Comparison>()?;
+    prototype::register(module)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(result::open, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)

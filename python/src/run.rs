@@ -13,7 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
-use weir_engine::Engine;
+use weir_base::Raised;
+use weir_engine::{Engine, EngineError, Outcome, Watch};
+use weir_plan::Run;
+use weir_record::Recorder;
 use weir_session::{Caller, Done, Execution, SessionError, build_of, execute};
 use weir_sim::Simulator;
 
@@ -26,6 +29,8 @@ use weir_sim::Simulator;
 /// progress: whether the progress is shown on sys.stderr.
 /// rerun: whether runs that the folder holds are done again.
 /// report: whether the report is written.
+///
+/// An exception in a controller or a queue that is a Python class ends the runs, and is raised here.
 ///
 /// Other threads of Python run meanwhile. Ctrl-C ends the runs and raises KeyboardInterrupt; finished runs stay in the folder,
 /// and the same call goes on with the others. Raises Error if a run fails or the folder cannot be used.
@@ -47,7 +52,8 @@ pub(crate) fn run(
         NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is a number of at least 1"))
     });
     let jobs = jobs.transpose()?;
-    let lab = lab.borrow().plan().clone();
+    // A class that the lab names may have been replaced since the lab was read.
+    let lab = lab.borrow().again()?;
     // A lab whose claims are wrong is not run.
     weir_study::claims(&lab).map_err(error::lab)?;
     let execution = Execution {
@@ -75,6 +81,11 @@ pub(crate) fn run(
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
     }
     let done = match (interrupt, outcome) {
+        (None, Err(SessionError::Engine(EngineError::Raised(Raised(raised))))) => {
+            return Err(raised
+                .downcast::<PyErr>()
+                .map_or_else(|other| error::failed(other.to_string()), |raised| *raised));
+        }
         (None, outcome) => outcome.map_err(error::session)?,
         (Some(interrupt), Err(kept @ SessionError::Interrupted { .. }))
             if interrupt.is_instance_of::<PyKeyboardInterrupt>(py) =>
@@ -157,7 +168,7 @@ impl Session<'_> {
 
     fn work(&self) -> Result<Done, SessionError> {
         let _over = Over(self);
-        let engines: Vec<Box<dyn Engine>> = vec![Box::new(Simulator)];
+        let engines: Vec<Box<dyn Engine>> = vec![Box::new(Attached(Simulator))];
         let caller = Caller { build: self.build, cancel: &self.cancel, show: &self.shown };
         execute(self.lab, &engines, &self.execution, &caller)
     }
@@ -170,6 +181,34 @@ impl Session<'_> {
         }
         let waited = self.changed.wait_timeout(over, LOOK).unwrap_or_else(PoisonError::into_inner);
         *waited.0
+    }
+}
+
+/// The simulator. Runs with controllers or queues that are Python classes hold the interpreter's lock, which their hooks need for each
+/// packet. They release it now and then, and Python does while it runs hooks.
+struct Attached(Simulator);
+
+impl Engine for Attached {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn runs_alone(&self) -> bool {
+        self.0.runs_alone()
+    }
+
+    fn check(&self, run: &Run) -> Result<(), EngineError> {
+        self.0.check(run)
+    }
+
+    fn run(&self, run: &Run, recorder: &mut dyn Recorder, watch: &Watch<'_>) -> Result<Outcome, EngineError> {
+        if run.prototypes().is_empty() {
+            return self.0.run(run, recorder, watch);
+        }
+        let progress = |share| Python::attach(|py| py.detach(|| (watch.progress)(share)));
+        let Watch { cancel, capture, folder, .. } = watch;
+        let watch = Watch { cancel, progress: &progress, capture: capture.clone(), folder: *folder };
+        Python::attach(|_| self.0.run(run, recorder, &watch))
     }
 }
 

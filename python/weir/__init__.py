@@ -5,6 +5,57 @@
 >>> frame = polars.DataFrame(result.flows)
 """
 
-from ._weir import Comparison, Error, Lab, LabError, Result, Table, __version__, compare, open, run
+from ._prototypes import Controller, Queue, controller, queue
+from ._weir import (
+    Ack,
+    BuiltIn,
+    Comparison,
+    Congestion,
+    Delivered,
+    Error,
+    Lab,
+    LabError,
+    Link,
+    Packet,
+    RateSample,
+    Restart,
+    Result,
+    Sent,
+    Start,
+    Table,
+    Timeout,
+    Timestamps,
+    __version__,
+    compare,
+    open,
+    run,
+)
 
-__all__ = ["Comparison", "Error", "Lab", "LabError", "Result", "Table", "__version__", "compare", "open", "run"]
+__all__ = [
+    "Ack",
+    "BuiltIn",
+    "Comparison",
+    "Congestion",
+    "Controller",
+    "Delivered",
+    "Error",
+    "Lab",
+    "LabError",
+    "Link",
+    "Packet",
+    "Queue",
+    "RateSample",
+    "Restart",
+    "Result",
+    "Sent",
+    "Start",
+    "Table",
+    "Timeout",
+    "Timestamps",
+    "__version__",
+    "compare",
+    "controller",
+    "open",
+    "queue",
+    "run",
+]

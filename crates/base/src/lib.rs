@@ -6,6 +6,7 @@
 //! `units.rs` and `time.rs` are the files to open first.
 #![forbid(unsafe_code)]
 
+mod added;
 mod clock;
 mod codepoint;
 mod filter;
@@ -24,6 +25,7 @@ pub mod terminal;
 mod time;
 mod units;
 
+pub use added::{Added, Additions, Parameters, Prototype, Raised};
 pub use clock::Clock;
 pub use codepoint::{CODEPOINTS, Dscp, Ecn};
 pub use filter::{Ewma, WindowedMax, WindowedMin};

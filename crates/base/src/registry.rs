@@ -7,6 +7,9 @@
 /// The serialized form has every parameter. Each member's `Config` is a serde struct with `Default`, a JSON schema and
 /// `deny_unknown_fields`.
 ///
+/// With a last section `+ Added(M)` a program may add members while it runs: `Config::add` takes what a member is and an `M` that makes
+/// it, and the variant `Added` holds one with its parameters (see [`Prototype`](crate::Prototype)).
+///
 /// ```
 /// mod reno {
 ///     /// Parameters of Reno.
@@ -27,15 +30,43 @@
 /// let config: Config = serde_json::from_str(r#"{ "kind": "reno", "step": 2 }"#).unwrap();
 /// assert_eq!(config, Config::NewReno(reno::Config { step: 2 }));
 /// ```
+///
+/// With members that are added:
+///
+/// ```
+/// # mod reno {
+/// #     #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// #     pub struct Config {}
+/// # }
+/// # use std::sync::Arc;
+/// weir_base::registry! {
+///     /// Controllers that a lab can name.
+///     pub enum Config: "controller" {
+///         NewReno(reno::Config) = "newreno": "AIMD with NewReno recovery (RFC 5681, RFC 6582)";
+///     }
+///     + Added(fn() -> u32)
+/// }
+/// let prototype: weir_base::Prototype = serde_json::from_str(
+///     r#"{ "what": "controller", "name": "mine", "origin": "an example", "source": "", "parameters": { "x": { "default": 3 } } }"#,
+/// ).unwrap();
+/// assert!("mine".parse::<Config>().is_err());
+/// Config::add(prototype, Some(Arc::new(|| 7))).unwrap();
+/// let Config::Added(mine) = "mine".parse().unwrap() else { panic!("it is not of the registry itself") };
+/// assert_eq!((mine.maker().map(|make| make()), mine.parameters()["x"].as_u64()), (Some(7), Some(3)));
+/// ```
 #[macro_export]
 macro_rules! registry {
     ($(#[$doc:meta])* pub enum $Config:ident : $what:literal {
         $($Variant:ident($($path:ident)::+) = $name:literal $(($title:literal))? $(| $alias:literal)* : $summary:literal;)+
-    }) => {
+    } $(+ $Added:ident($Maker:ty))?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq)]
         pub enum $Config {
             $(#[doc = $summary] $Variant($($path)::+),)+
+            $(
+                /// A member that a program has added.
+                $Added($crate::Added<$Maker>),
+            )?
         }
 
         impl $Config {
@@ -46,9 +77,47 @@ macro_rules! registry {
             pub const NAMES: &'static [(&'static str, &'static [&'static str])] = &[$(($name, &[$($alias),*]),)+];
 
             /// The member's name, as the registry writes it.
-            pub fn name(&self) -> &'static str {
-                match self { $($Config::$Variant(_) => $name,)+ }
+            pub fn name(&self) -> &str {
+                match self {
+                    $($Config::$Variant(_) => $name,)+
+                    $($Config::$Added(added) => &added.prototype().name,)?
+                }
             }
+
+            $(
+                fn additions() -> &'static $crate::Additions<$Maker> {
+                    static ADDITIONS: $crate::Additions<$Maker> = $crate::Additions::new();
+                    &ADDITIONS
+                }
+
+                /// Adds a member with what makes it, in place of an earlier one of its name; or, without a maker, one that is known from
+                /// results, whose runs cannot be done here.
+                ///
+                /// # Errors
+                /// The name is not one, or it is that of a member of the registry itself.
+                pub fn add(
+                    prototype: $crate::Prototype,
+                    maker: Option<::std::sync::Arc<$Maker>>,
+                ) -> Result<(), String> {
+                    match $Config::title_of(&prototype.name) {
+                        None => $Config::additions().add(prototype, maker),
+                        Some(_) => Err(format!("weir has a {} `{}` of its own", $what, prototype.name)),
+                    }
+                }
+
+                /// What the added members are, those that can be made first.
+                pub fn added() -> Vec<::std::sync::Arc<$crate::Prototype>> {
+                    $Config::additions().prototypes()
+                }
+
+                /// What it is, if it was added.
+                pub fn prototype(&self) -> Option<&::std::sync::Arc<$crate::Prototype>> {
+                    match self {
+                        $Config::$Added(added) => Some(added.prototype()),
+                        _ => None,
+                    }
+                }
+            )?
 
             /// The literature's spelling of the member with this name or alias, which may be the name itself; `None` if the registry
             /// has no such member.
@@ -85,7 +154,15 @@ macro_rules! registry {
                     $($name $(| $alias)* => $crate::__private::serde_json::from_value(parameters)
                         .map($Config::$Variant)
                         .map_err(|error| format!("{} {}: {error}", $what, $name)),)+
-                    _ => Err(format!("unknown {} `{name}`, expected one of {}", $what, [$(concat!("`", $name, "`")),+].join(", "))),
+                    _ => {
+                        $(
+                            let find = |given| $Config::additions().find(name, given);
+                            if let Some(found) = parameters.as_object().and_then(find) {
+                                return found.map($Config::$Added);
+                            }
+                        )?
+                        Err(format!("unknown {} `{name}`, expected one of {}", $what, [$(concat!("`", $name, "`")),+].join(", ")))
+                    }
                 }
             }
         }
@@ -104,6 +181,11 @@ macro_rules! registry {
                         let member = $crate::__private::Member { kind: $name, parameters };
                         $crate::__private::serde::Serialize::serialize(&member, serializer)
                     })+
+                    $($Config::$Added(added) => {
+                        let (kind, parameters) = (added.prototype().name.as_str(), added.parameters());
+                        let member = $crate::__private::Member { kind, parameters };
+                        $crate::__private::serde::Serialize::serialize(&member, serializer)
+                    })?
                 }
             }
         }
@@ -143,7 +225,7 @@ macro_rules! registry {
 #[derive(serde::Serialize)]
 pub struct Member<'a, P> {
     /// The name.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// The parameters.
     #[serde(flatten)]
     pub parameters: &'a P,

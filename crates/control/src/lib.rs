@@ -52,7 +52,10 @@ pub use reading::Reading;
 pub use response::window as window_at;
 pub use window::{NO_THRESHOLD, Window};
 
-use weir_base::{Bytes, Random, Rate, Time};
+use weir_base::{Bytes, Parameters, Raised, Random, Rate, Time};
+
+/// What makes controllers of a kind that a program has added, from all parameters of that kind.
+pub type Maker = dyn Fn(&Parameters, &Start) -> Box<dyn Controller> + Send + Sync;
 
 /// A congestion controller. All hooks but [`Controller::on_ack`] and [`Controller::window`] have default bodies.
 pub trait Controller: Send {
@@ -188,6 +191,7 @@ macro_rules! controllers {
             pub enum Config: "controller" {
                 $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
+            + Added(Maker)
         }
 
         impl Config {
@@ -195,11 +199,20 @@ macro_rules! controllers {
             pub fn build(&self, start: &Start) -> Box<dyn Controller> {
                 match self {
                     $(Config::$Variant(config) => Box::new($module::$Type::new(config, start)),)+
+                    Config::Added(added) => match added.maker() {
+                        Some(make) => make(added.parameters(), start),
+                        None => Raised::raise(format!("controller `{}` cannot be made here", self.name())),
+                    },
                 }
             }
 
-            /// The codepoint of the controller's packets and the feedback that it needs, unless a lab sets others.
+            /// The codepoint of the controller's packets and the feedback that it needs, unless a lab sets others. One that was added
+            /// has them as properties of these names.
             pub fn signals(&self) -> (Codepoint, Feedback) {
+                if let Config::Added(added) = self {
+                    let (codepoint, feedback) = (added.property("codepoint"), added.property("feedback"));
+                    return (codepoint.unwrap_or(Codepoint::Ect0), feedback.unwrap_or(Feedback::Classic));
+                }
                 let mss = Bytes::new(1448);
                 let start = Start { now: Time::ZERO, mss, initial_window: 10, paced: false, rtt: None };
                 let controller = self.build(&start);

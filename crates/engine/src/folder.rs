@@ -12,6 +12,7 @@ use crate::atomic_write::{OURS, atomic_write, remove_all};
 use crate::error::{FolderError, at};
 use crate::location::{self, DESCRIPTION, Found, RunLocation, remove_unfinished};
 use crate::lock::Lock;
+use crate::prototypes;
 use crate::rerun::{self, Asked, Request, STAGING};
 use crate::run_file::{RunFile, cell_id};
 use crate::yardsticks::{Answers, Yardsticks};
@@ -19,6 +20,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weir_base::Prototype;
 use weir_plan::Run;
 use weir_record::{seal, to_json};
 
@@ -140,6 +142,14 @@ impl ResultFolder {
         Ok(())
     }
 
+    /// Writes what the members of registries are that a program has added and that take part in its runs.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn keep_prototypes(&self, all: &[Arc<Prototype>]) -> Result<(), FolderError> {
+        prototypes::write(&self.path, all)
+    }
+
     /// Where its results are: the folder itself, or its staging folder until a rerun is complete.
     pub fn path(&self) -> &Path {
         &self.path
@@ -246,6 +256,7 @@ pub(crate) fn enter(path: &Path) -> Result<(Lock, Option<Request>), FolderError>
     fs::create_dir_all(path).map_err(at(path))?;
     let lock = Lock::take(path)?;
     let settled = rerun::settle(path).map_err(at(path))?;
+    prototypes::know(path)?;
     let runs = path.join("runs");
     if runs.is_dir() {
         remove_unfinished(&runs).map_err(at(&runs))?;

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use weir_base::Raised;
 use weir_plan::Run;
 use weir_record::{Gathered, ParquetRecorder, Recorder, Records};
 
@@ -62,6 +63,8 @@ pub struct Tally {
     pub retried: usize,
     /// Runs that failed: id and reason.
     pub failed: Vec<(String, String)>,
+    /// The error of a member that a program had added, which ended the session.
+    pub raised: Option<Raised>,
     /// Whether the session was cancelled.
     pub cancelled: bool,
 }
@@ -227,6 +230,10 @@ impl Session<'_> {
                 tally.finished.push(run);
             }
             Err(EngineError::Cancelled) => {}
+            Err(EngineError::Raised(raised)) => {
+                tally().raised.get_or_insert(raised);
+                self.cancel.store(true, Ordering::Relaxed);
+            }
             Err(error) => {
                 let reason = error.to_string();
                 self.progress.ended(index, Err(&reason));
@@ -307,6 +314,7 @@ impl Session<'_> {
         let watch = Watch { cancel: self.cancel, progress: &share, capture, folder };
         let Cell { engine, run, .. } = self.cells[index];
         let mut outcome = engine.run(run, recorder, &watch)?;
+        outcome.prototypes = run.prototypes().iter().map(|named| named.prototype.to_string()).collect();
         outcome.warnings.splice(..0, run.warnings());
         Ok(outcome)
     }
@@ -331,9 +339,13 @@ fn failed(error: impl std::fmt::Display) -> EngineError {
     EngineError::Failed(error.to_string())
 }
 
-/// Turns a panic of the engine into a failure of its run.
+/// Turns a panic of the engine into a failure of its run, and the error of an added member into that error.
 fn guarded(run: impl FnOnce() -> Result<Outcome, EngineError>) -> Result<Outcome, EngineError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let panic = match panic.downcast::<Raised>() {
+            Ok(raised) => return Err(EngineError::Raised(*raised)),
+            Err(panic) => panic,
+        };
         let said =
             panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(EngineError::Failed(format!("weir itself failed: {}", said.unwrap_or("no reason given"))))

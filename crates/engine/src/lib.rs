@@ -24,6 +24,7 @@ mod overlay;
 mod overview;
 pub mod pins;
 pub mod premises;
+mod prototypes;
 mod rerun;
 mod results;
 mod run_file;
@@ -54,6 +55,7 @@ pub use yardsticks::Yardsticks;
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
+use weir_base::Raised;
 use weir_fabric::Totals;
 use weir_plan::Run;
 use weir_record::Recorder;
@@ -118,6 +120,9 @@ pub enum EngineError {
     /// The simulated run does not go on, or holds more than a run may hold. It is not tried again: it would do the same.
     #[error("{0}")]
     Endless(String),
+    /// A member that a program has added to a registry failed. It ends the session: the other runs would fail in the same way.
+    #[error("{0}")]
+    Raised(Raised),
 }
 
 /// How a run ended, beside its records.
@@ -127,6 +132,9 @@ pub struct Outcome {
     pub audit: Audit,
     /// Why the run's numbers should not be trusted; empty when they can be.
     pub invalid: Vec<String>,
+    /// The members that a program had added and that took part, each in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prototypes: Vec<String>,
     /// What a reader should know.
     pub warnings: Vec<String>,
     /// The engine's measurements of itself and its machine: lateness, stalls, foreign load, effective settings (live only).

@@ -6,7 +6,7 @@ use crate::error::{FolderError, at};
 use crate::extent::Extent;
 use crate::location::{check_files, counts, descriptions};
 use crate::rerun::{current, unfinished};
-use crate::results::{Count, ResultsError, require_results};
+use crate::results::{Count, ResultsError, lab_of, require_results};
 use crate::shards::MOST_FOLDERS;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ pub fn check_lengths(folder: &Path, extent: &Extent) -> Result<(), ResultsError>
 /// It is not a result folder, its lab cannot be read, or a shard of its runs cannot.
 pub fn overview(folder: &Path) -> Result<Overview, ResultsError> {
     require_results(folder)?;
-    let lab = Lab::load(&current(folder, "lab.toml"), &[]).map_err(ResultsError::Lab)?;
+    let lab = lab_of(folder)?;
     let runs = current(folder, "runs");
     let sharded = lab.run_count() > MOST_FOLDERS;
     let counts_here = counts(&runs, sharded)?;

@@ -24,8 +24,10 @@ const ASKED: &str = "asked.json";
 const COMPLETE: &str = "complete.json";
 /// Folder in the staging folder for the older set.
 const BEFORE: &str = "before";
+/// File that says what the added members of registries are that take part (see [`crate::prototypes`]).
+pub(crate) const PROTOTYPES: &str = "prototypes.json";
 /// The parts of a set of results, in the order in which they are put in place.
-const SET: [&str; 6] = ["runs", "traces", "lab.toml", "summary.json", "report", "index.html"];
+const SET: [&str; 7] = ["runs", "traces", PROTOTYPES, "lab.toml", "summary.json", "report", "index.html"];
 
 /// What a rerun is to run. A rerun continues an interrupted one only if both ask for the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,7 +244,7 @@ fn is_ours(name: &str) -> Owner {
     let digest = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     match parts[..] {
         [.., last] if last.starts_with(OURS) => Owner::Weir,
-        ["lab.toml" | "summary.json" | "index.html"] => Owner::Weir,
+        ["lab.toml" | PROTOTYPES | "summary.json" | "index.html"] => Owner::Weir,
         ["runs" | "traces" | "report"] | ["runs", _] => Owner::Mixed,
         ["runs", _, file] => ours(is_of_a_run(file)),
         ["traces", folder] if digest(folder) => Owner::Mixed,

@@ -7,6 +7,7 @@ use crate::error::{FolderError, at};
 use crate::folder::{ResultFolder, enter, is_results, only_staged};
 use crate::location::{self, Found, RunLocation, ShardRun};
 use crate::lock::Lock;
+use crate::prototypes;
 use crate::rerun::{current, unfinished};
 use crate::run_file::{RunFile, cell_id};
 use std::collections::{BTreeMap, HashMap};
@@ -143,8 +144,7 @@ impl Results {
     /// It is not a result folder, or the description of a run cannot be read.
     pub fn open(path: &Path) -> Result<Results, ResultsError> {
         require_results(path)?;
-        let lab = Lab::load(&current(path, "lab.toml"), &[]).map_err(ResultsError::Lab)?;
-        Results::of_lab(path, lab)
+        Results::of_lab(path, lab_of(path)?)
     }
 
     /// Takes the lock of a result folder, after finishing what an interrupted session left half done.
@@ -438,6 +438,12 @@ impl Results {
     }
 }
 
+/// The lab of a result folder.
+pub(crate) fn lab_of(path: &Path) -> Result<Lab, ResultsError> {
+    prototypes::know(path)?;
+    Lab::load(&current(path, "lab.toml"), &[]).map_err(ResultsError::Lab)
+}
+
 /// Refuses a folder without results. The error names the staging folder if an interrupted rerun is all that there is.
 pub(crate) fn require_results(path: &Path) -> Result<(), ResultsError> {
     let folder = || path.display().to_string();
@@ -493,6 +499,7 @@ impl FinishedRun {
     /// The run's metrics, from an existing view of its records.
     pub fn summary(&self, view: &View<'_>, records: &Records) -> RunSummary {
         let mut summary = RunSummary::of(view, records);
+        summary.prototypes.clone_from(&self.file.outcome.prototypes);
         summary.warnings.clone_from(&self.file.outcome.warnings);
         summary.invalid.extend_from_slice(&self.file.outcome.invalid);
         summary

@@ -27,7 +27,7 @@ pub(crate) fn kernel_name(controller: &str) -> &'static str {
 /// The controller of a group's receiving hosts, by its name in labs; `None` if they send no data and echo marks as in RFC 3168.
 /// A client sends its requests with the group's controller, as in the simulator, unless the lab asks for DCTCP's feedback and
 /// that controller's kernel form does not give it.
-pub(crate) fn receiving(group: &Group) -> Option<&'static str> {
+pub(crate) fn receiving(group: &Group) -> Option<&str> {
     let settings = group.tcp()?;
     let (_, feedback) = settings.cc.signals();
     let asks = group.workload.role() == Role::RequestResponse;

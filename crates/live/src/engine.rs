@@ -355,6 +355,7 @@ impl Session<'_> {
         Outcome {
             audit,
             invalid,
+            prototypes: vec![],
             warnings: [changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
             environment: self.environment(pumped, driven, around, &limits),
         }

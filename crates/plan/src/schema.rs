@@ -11,7 +11,8 @@ use crate::tree::{Entry, Item, Node, Table};
 pub use help::{SettingHelp, describe_parameters, describe_setting, describe_setting_in};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use weir_base::Prototype;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(build);
 
@@ -49,6 +50,8 @@ struct Registry {
     what: &'static str,
     /// Its members' names, each with its aliases.
     names: &'static [(&'static str, &'static [&'static str])],
+    /// The members that a program has added.
+    added: fn() -> Vec<Arc<Prototype>>,
     /// Keys of a lab file beside `kind` and the parameters, which are read separately.
     beside: &'static [&'static str],
     check: fn(&str, Value) -> Result<(), String>,
@@ -65,30 +68,35 @@ const REGISTRIES: [Registry; 5] = [
     Registry {
         what: weir_control::Config::WHAT,
         names: weir_control::Config::NAMES,
+        added: weir_control::Config::added,
         beside: &[],
         check: |name, parameters| weir_control::Config::with_parameters(name, parameters).map(drop),
     },
     Registry {
         what: weir_queue::Config::WHAT,
         names: weir_queue::Config::NAMES,
+        added: weir_queue::Config::added,
         beside: &[],
         check: |name, parameters| weir_queue::Config::with_parameters(name, parameters).map(drop),
     },
     Registry {
         what: weir_workload::Config::WHAT,
         names: weir_workload::Config::NAMES,
+        added: Vec::new,
         beside: &[],
         check: |name, parameters| weir_workload::Config::with_parameters(name, parameters).map(drop),
     },
     Registry {
         what: weir_station::Config::WHAT,
         names: weir_station::Config::NAMES,
+        added: Vec::new,
         beside: <crate::station::StationPosition as crate::reader::Beside>::OWN,
         check: |name, parameters| weir_station::Config::with_parameters(name, parameters).map(drop),
     },
     Registry {
         what: weir_transport::Config::WHAT,
         names: weir_transport::Config::NAMES,
+        added: Vec::new,
         beside: &[],
         check: |name, parameters| weir_transport::Config::with_parameters(name, parameters).map(drop),
     },
@@ -216,14 +224,17 @@ impl Root {
             Item::Table(table) => (table.get("kind"), table),
             _ => (None, &empty),
         };
-        let names = || registry.names.iter().map(|(name, _)| *name);
+        let added = (registry.added)();
+        let added_names = || added.iter().map(|prototype| prototype.name.as_str());
+        let names = || registry.names.iter().map(|(name, _)| *name).chain(added_names());
         let Some((kind, name)) = kind.and_then(|kind| Some((kind, kind.as_str()?))) else {
             let message = format!("expected the {what} by name, or a table with its `kind` and parameters");
             let help = format!("write for example \"{0}\" or {{ kind = \"{0}\" }}", registry.names[0].0);
             return faults.push(Fault::new(node.origin, message, help));
         };
         let is_named = |(known, aliases): &&(&str, &[&str])| *known == name || aliases.contains(&name);
-        let Some(&(name, _)) = registry.names.iter().find(is_named) else {
+        let own = registry.names.iter().find(is_named).map(|(name, _)| *name);
+        let Some(name) = own.or_else(|| added_names().find(|added| *added == name)) else {
             let aliases = registry.names.iter().flat_map(|(_, aliases)| aliases.iter().copied());
             let help = match crate::diagnostic::nearest(name, names().chain(aliases)) {
                 Some(near) => format!("did you mean \"{near}\"?"),
@@ -239,9 +250,30 @@ impl Root {
         if whole.is_ok() {
             return;
         }
-        let properties = self.parameters_of(what, name);
         let before = faults.len();
-        for (key, Entry { named, value }) in table.0.iter().filter(is_parameter) {
+        match own {
+            Some(name) => self.check_parameters(registry, name, table, faults),
+            None => {
+                let prototype = added.iter().find(|prototype| prototype.name == name);
+                prototype.into_iter().for_each(|prototype| check_added(registry, prototype, table, faults));
+            }
+        }
+        if faults.len() == before
+            && let Err(text) = whole
+        {
+            let mut fault = parameter_fault(registry, name, &text, &Value::Null);
+            if let Some(prototype) = added.iter().find(|prototype| own.is_none() && prototype.name == name) {
+                fault.help = Some(prototype.to_string());
+            }
+            faults.push(fault.at(node.origin));
+        }
+    }
+
+    /// Checks each parameter of a registry's own member: its name, and its value by itself.
+    fn check_parameters(self, registry: &Registry, name: &str, table: &Table, faults: &mut Vec<Fault>) {
+        let what = registry.what;
+        let properties = self.parameters_of(what, name);
+        for (key, Entry { named, value }) in table.0.iter().filter(|(key, _)| registry.is_parameter(key)) {
             let Some((_, property)) = properties.clone().find(|(parameter, _)| *parameter == key) else {
                 let help = suggest(key, properties.clone().map(|(parameter, _)| parameter.as_str()));
                 faults.push(Fault::new(*named, format!("{what} \"{name}\" has no parameter `{key}`"), help));
@@ -254,12 +286,6 @@ impl Root {
             if faults.len() == before {
                 faults.push(parameter_fault(registry, name, &text, property).at(value.origin));
             }
-        }
-        if faults.len() == before
-            && let Err(text) = whole
-        {
-            let property = Value::Null;
-            faults.push(parameter_fault(registry, name, &text, &property).at(node.origin));
         }
     }
 
@@ -276,6 +302,17 @@ impl Root {
         let is_parameter =
             move |key: &str| registry.map_or(key != "kind", |registry| registry.is_parameter(key));
         properties.into_iter().flatten().filter(move |(key, _)| is_parameter(key))
+    }
+}
+
+/// Checks the names of the parameters of a member that a program has added. Their values are for that program to judge.
+fn check_added(registry: &Registry, prototype: &Prototype, table: &Table, faults: &mut Vec<Fault>) {
+    for (key, Entry { named, .. }) in table.0.iter().filter(|(key, _)| registry.is_parameter(key)) {
+        if !prototype.parameters.contains_key(key) {
+            let help = suggest(key, prototype.parameters.keys().map(String::as_str));
+            let message = format!("{} \"{}\" has no parameter `{key}`", registry.what, prototype.name);
+            faults.push(Fault::new(*named, message, help));
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod adaptive_red;
+mod added;
 mod bands;
 mod codel;
 mod drr;
@@ -33,6 +34,7 @@ mod tbf;
 #[cfg(test)]
 mod testing;
 
+pub use added::{Arrival, Decider, Decision, Maker};
 pub use limit::Limit;
 
 use std::fmt::Debug;
@@ -234,16 +236,21 @@ macro_rules! queues {
             pub enum Config: "queue" {
                 $($Variant($module::Config) = $name $(($title))? $(| $alias)* : $summary;)+
             }
+            + Added(Maker)
         }
 
         impl Config {
             fn parameters(&self) -> &dyn Parameters {
-                match self { $(Config::$Variant(config) => config,)+ }
+                match self {
+                    $(Config::$Variant(config) => config,)+
+                    Config::Added(added) => added,
+                }
             }
             /// Builds the discipline for a link.
             pub fn build<P: Packet>(&self, link: &Link, random: Random) -> Discipline<P> {
                 match self {
                     $(Config::$Variant(config) => Box::new($module::$Type::new(config, link, random)),)+
+                    Config::Added(added) => Box::new(added::Decided::new(added, link, random)),
                 }
             }
         }

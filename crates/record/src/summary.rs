@@ -63,6 +63,9 @@ pub struct RunSummary {
     /// Oracles that the run trips: something is at fault, in the simulator, a controller or the machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oracles: Vec<Trip>,
+    /// The members of registries that a program had added and that took part, each in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prototypes: Vec<String>,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// Reasons not to trust the numbers; empty if there are none.
@@ -231,6 +234,7 @@ impl RunSummary {
             windows,
             stations: stations(info, records),
             oracles: trips(view, records),
+            prototypes: Vec::new(),
             warnings: Vec::new(),
             invalid: Vec::new(),
         };

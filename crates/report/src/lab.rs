@@ -194,7 +194,7 @@ pub(crate) fn plain_id<'a>(id: &'a str, engine: &str) -> &'a str {
 }
 
 impl Run {
-    /// A finished run, with the warnings of its summary alone.
+    /// A finished run, with what its summary alone says is to be known.
     pub(crate) fn new(summary: &RunSummary, run: &FinishedRun) -> Run {
         let bottleneck = run.info.bottleneck.and_then(|link| run.info.links.get(link as usize));
         let place = |name: &str| summary.queues.iter().position(|queue| queue.link == name);
@@ -206,7 +206,7 @@ impl Run {
             params: summary.params.iter().map(|param| param.value.clone()).collect(),
             bottleneck: bottleneck.and_then(|link| place(&link.name)),
             planned: summary.queues.iter().map(|queue| LinkPlan::new(queue, run, summary)).collect(),
-            warnings: summary.warnings.clone(),
+            warnings: summary.prototypes.iter().chain(&summary.warnings).cloned().collect(),
             audit: Some(audit(&outcome.audit)),
             environment,
             settings,

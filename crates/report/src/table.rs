@@ -13,6 +13,7 @@ use crate::fit::{cut, cut_apart, wrapped};
 use crate::repeats;
 use crate::warnings::of_oracle;
 use columns::{Column, MAIN, columns};
+use std::collections::BTreeSet;
 use weir_base::terminal::printable_line;
 use weir_record::{RunSummary, Summary};
 
@@ -260,6 +261,10 @@ fn notes(summary: &Summary, hidden: usize, width: usize) -> String {
             more => format!("{} runs have such a warning; the first, {}", more + 1, first.id),
         };
         notes += &wrapped(&format!("warning: {who}: {}", of_oracle(trip, &first.engine)), width);
+    }
+    let prototypes: BTreeSet<&String> = summary.runs.iter().flat_map(|run| &run.prototypes).collect();
+    for prototype in prototypes {
+        notes += &wrapped(prototype, width);
     }
     if summary.runs.iter().any(|run| run.repeat > 1) {
         let text = "each row is the mean over a cell's repeats, with its 95 % interval (±)";

@@ -3,12 +3,15 @@
 //! On request the linker writes a hash of all that it links into the program, the build ID (a `NT_GNU_BUILD_ID` note, elf(5)).
 //! Reading it takes microseconds, while the program has megabytes. A program without a build ID is hashed itself.
 
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 use twox_hash::XxHash64;
+use weir_base::Prototype;
 
 /// Bytes that are read at once: the program with its line tables has tens of megabytes, and their pages cost more than their
 /// hash.
@@ -17,6 +20,26 @@ const PIECE: usize = 1 << 17;
 /// The build of a program or a library: the version of weir, and the file's build ID or hash.
 pub fn build_of(file: &Path) -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), identity(file).unwrap_or_else(|_| "0".into()))
+}
+
+/// The build of a program with members that it has added: `0.1.0 3fa9.. with controller mine 1a2b..`. It differs if the source of one of
+/// them does.
+pub(crate) fn with_prototypes(build: &str, prototypes: &[Arc<Prototype>]) -> String {
+    let one = |prototype: &Arc<Prototype>| {
+        let Prototype { what, name, source, parameters, properties, .. } = &**prototype;
+        let mut hasher = XxHash64::with_seed(0);
+        // The length keeps the parts apart.
+        hasher.write(&(source.len() as u64).to_le_bytes());
+        hasher.write(source.as_bytes());
+        hasher.write(
+            Value::Array(vec![parameters.clone().into(), properties.clone().into()]).to_string().as_bytes(),
+        );
+        format!("{what} {name} {:016x}", hasher.finish())
+    };
+    match prototypes {
+        [] => build.into(),
+        all => format!("{build} with {}", all.iter().map(one).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn identity(file: &Path) -> std::io::Result<String> {

@@ -1,5 +1,6 @@
 //! Runs what a result folder does not hold yet, then writes its summary and its report.
 
+use crate::build::with_prototypes;
 use crate::error::SessionError;
 use crate::only::Only;
 use crate::show::Show;
@@ -9,8 +10,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use weir_base::Prototype;
 use weir_engine::{
-    Asked, Capture, Cell, Count, Engine, Jobs, ResultFolder, Results, Tally, both, cell_id, cores, run_all,
+    Asked, Capture, Cell, Count, Engine, EngineError, Jobs, ResultFolder, Results, Tally, both, cell_id,
+    cores, run_all,
 };
 use weir_plan::{Lab, Run};
 use weir_record::Summary;
@@ -82,6 +85,8 @@ pub fn execute(
 ) -> Result<Done, SessionError> {
     let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
     check(engines, &runs, execution.pcap)?;
+    let prototypes = prototypes(&runs)?;
+    let build = with_prototypes(caller.build, &prototypes);
     let only = Only::read(execution.only, lab)?;
     let cells: Vec<_> = runs
         .iter()
@@ -91,8 +96,13 @@ pub fn execute(
             engines.iter().map(move |engine| Cell { engine: engine.as_ref(), run, number, wanted })
         })
         .collect();
-    let folder = open(lab, &cells, engines, execution, caller.build)?;
+    let folder = open(lab, &cells, engines, execution, &build)?;
     folder.keep(lab.attachments())?;
+    if !prototypes.is_empty() {
+        // Runs with other prototypes are refused before these are written.
+        cells.iter().try_for_each(|cell| folder.holds(cell.engine.name(), cell.run).map(drop))?;
+        folder.keep_prototypes(&prototypes)?;
+    }
     folder.notes().iter().for_each(|note| caller.show.tell(&format!("weir: {note}")));
     warn(&runs, caller.show);
     let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
@@ -103,6 +113,9 @@ pub fn execute(
     let jobs = Jobs { threads, live, capture, retries };
     let mut tally = run_all(&cells, &folder, &jobs, caller.cancel, &watch)?;
     let (report, summaries) = watch.end();
+    if let Some(raised) = tally.raised {
+        return Err(EngineError::Raised(raised).into());
+    }
     if tally.cancelled {
         let (done, all) = (tally.finished.len() + tally.kept, cells.len());
         let folder = folder.path().display().to_string();
@@ -136,6 +149,29 @@ fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: &[String]) -> Res
         }
     }
     Ok(())
+}
+
+/// The members of registries that take part in these runs and that a program has added.
+///
+/// # Errors
+/// One of them is known from results only, so that it cannot be made here.
+fn prototypes(runs: &[Arc<Run>]) -> Result<Vec<Arc<Prototype>>, SessionError> {
+    let mut all: Vec<Arc<Prototype>> = vec![];
+    for named in runs.iter().flat_map(|run| run.prototypes()) {
+        let Prototype { what, name, .. } = &*named.prototype;
+        if !named.can_be_made {
+            let message = format!("{what} `{name}` is known from results only, so that it cannot run here");
+            return Err(SessionError::asked(
+                message,
+                "add it to the program that runs the lab, under this name",
+            ));
+        }
+        if !all.iter().any(|known| (&known.what, &known.name) == (what, name)) {
+            all.push(named.prototype);
+        }
+    }
+    all.sort_by(|a, b| (&a.what, &a.name).cmp(&(&b.what, &b.name)));
+    Ok(all)
 }
 
 /// The folder that takes the results of these cells.

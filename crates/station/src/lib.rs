@@ -74,6 +74,14 @@ macro_rules! stations {
                 }
             }
 
+            /// The congestion controllers that it runs itself.
+            pub fn controllers(&self) -> &[weir_control::Config] {
+                match self {
+                    Config::OverlayNode(node) => node.controllers(),
+                    _ => &[],
+                }
+            }
+
             /// Builds the station for its place in a lab.
             pub fn build<P: Wire + 'static>(&self, place: &StationContext) -> Box<dyn Station<P>> {
                 match self {

@@ -93,6 +93,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The congestion controllers of its connections to other nodes.
+    pub(crate) fn controllers(&self) -> &[weir_control::Config] {
+        match &self.cat {
+            cat::Config::Sliq(config) => &config.cc,
+            cat::Config::Wire(_) => &[],
+        }
+    }
+
     fn node(&self) -> weir_overlay::Config {
         weir_overlay::Config {
             k: self.k,

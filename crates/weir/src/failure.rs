@@ -123,6 +123,7 @@ impl From<EngineError> for Failure {
             EngineError::Failed(message) | EngineError::Command(message) | EngineError::Endless(message) => {
                 Failure::failed(message)
             }
+            EngineError::Raised(raised) => Failure::failed(raised.to_string()),
         }
     }
 }

@@ -126,7 +126,7 @@ pub struct Told<'a> {
     /// Where it goes.
     pub to: Key,
     /// Its utility.
-    pub utility: &'static str,
+    pub utility: &'a str,
     /// Its priority.
     pub priority: f64,
     /// How it stands.

@@ -1,6 +1,7 @@
 //! The tests of `sim` from outside, one binary: linking is the longest part of building a test.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod added;
 mod applications;
 mod bounds;
 mod captures;
