@@ -9,6 +9,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use weir_base::not_started;
 
 /// What [`enter`] found or did.
@@ -120,12 +121,28 @@ pub fn own_number() -> io::Result<u64> {
     Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
 }
 
-/// The numbers of the network namespaces that a process is in, or that have a name.
+/// The numbers of the network namespaces that something holds: a thread that is in it, a descriptor of a process, or a mount, by which it has
+/// a name (namespaces(7)). Only root sees all of them.
 pub fn numbers_in_use() -> Vec<u64> {
-    let entries = |folder: &str| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_processes = entries("/proc").map(|process| process.path().join("ns/net"));
-    let named = entries("/run/netns").map(|entry| entry.path());
-    of_processes.chain(named).filter_map(|path| Some(std::fs::metadata(path).ok()?.ino())).collect()
+    let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = vec![];
+    for process in entries("/proc".into()).map(|process| process.path()) {
+        let of_threads = entries(process.join("task")).map(|thread| thread.path().join("ns/net"));
+        let of_descriptors = entries(process.join("fd")).map(|descriptor| descriptor.path());
+        let links = of_threads.chain(of_descriptors).filter_map(|path| std::fs::read_link(path).ok());
+        found.extend(links.filter_map(|link| numbered(link.to_str()?)));
+    }
+    // The fourth field of a mount is what is mounted (proc_pid_mountinfo(5)).
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    found.extend(mounts.lines().filter_map(|mount| numbered(mount.split(' ').nth(3)?)));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The number in the name that the kernel gives a network namespace, `net:[4026531840]`.
+fn numbered(name: &str) -> Option<u64> {
+    name.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// Sets a sysctl below `/proc/sys/net` of the namespace that the calling thread is in.
@@ -147,4 +164,20 @@ pub fn sysctl(name: &str) -> Option<String> {
 /// `/proc/sys/net` follows the namespace of the thread that opens it, not of the process.
 fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/net/{}", name.replace('.', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_in_use_as_long_as_a_descriptor_holds_it() {
+        assert!(numbers_in_use().contains(&own_number().unwrap()));
+        // Without the rights of root there is none to hold.
+        let Ok(namespace) = Namespace::new() else { return };
+        let number = namespace.inside(own_number).unwrap();
+        assert!(numbers_in_use().contains(&number));
+        drop(namespace);
+        assert!(!numbers_in_use().contains(&number));
+    }
 }
