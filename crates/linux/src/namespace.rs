@@ -122,22 +122,28 @@ pub fn own_number() -> io::Result<u64> {
 }
 
 /// The numbers of the network namespaces that something holds: a thread that is in it, a descriptor of a process, or a mount, by which it has
-/// a name (namespaces(7)). Only root sees all of them.
-pub fn numbers_in_use() -> Vec<u64> {
+/// a name (namespaces(7)). `None` if this process may not look at all processes: root of a user namespace may not.
+pub fn numbers_in_use() -> Option<Vec<u64>> {
     let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = vec![];
     for process in entries("/proc".into()).map(|process| process.path()) {
         let of_threads = entries(process.join("task")).map(|thread| thread.path().join("ns/net"));
         let of_descriptors = entries(process.join("fd")).map(|descriptor| descriptor.path());
-        let links = of_threads.chain(of_descriptors).filter_map(|path| std::fs::read_link(path).ok());
-        found.extend(links.filter_map(|link| numbered(link.to_str()?)));
+        for path in of_threads.chain(of_descriptors) {
+            match std::fs::read_link(path) {
+                Ok(link) => found.extend(link.to_str().and_then(numbered)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+                // It has ended, or was closed, meanwhile.
+                Err(_) => {}
+            }
+        }
     }
     // The fourth field of a mount is what is mounted (proc_pid_mountinfo(5)).
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     found.extend(mounts.lines().filter_map(|mount| numbered(mount.split(' ').nth(3)?)));
     found.sort_unstable();
     found.dedup();
-    found
+    Some(found)
 }
 
 /// The number in the name that the kernel gives a network namespace, `net:[4026531840]`.
@@ -169,15 +175,21 @@ fn sysctl_path(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_namespace_is_in_use_as_long_as_a_descriptor_holds_it() {
-        assert!(numbers_in_use().contains(&own_number().unwrap()));
         // Without the rights of root there is none to hold.
-        let Ok(namespace) = Namespace::new() else { return };
+        let (Ok(namespace), Some(used)) = (Namespace::new(), numbers_in_use()) else { return };
+        assert!(used.contains(&own_number().unwrap()));
         let number = namespace.inside(own_number).unwrap();
-        assert!(numbers_in_use().contains(&number));
+        assert!(numbers_in_use().unwrap().contains(&number));
         drop(namespace);
-        assert!(!numbers_in_use().contains(&number));
+        // Another test may have got the number meanwhile.
+        let begun = Instant::now();
+        while numbers_in_use().unwrap().contains(&number) {
+            assert!(begun.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

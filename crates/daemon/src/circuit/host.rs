@@ -72,7 +72,7 @@ impl Journal {
         if others.is_empty() {
             return Ok(vec![]);
         }
-        let alive = numbers_in_use();
+        let Some(alive) = numbers_in_use() else { return Ok(vec![]) };
         let is_alive = |name: &str| name.parse().is_ok_and(|number| alive.contains(&number));
         let mut notes = vec![];
         for name in others.into_iter().filter(|name| !is_alive(name)) {

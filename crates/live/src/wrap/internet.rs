@@ -190,12 +190,12 @@ impl Ledger {
     fn lock() -> io::Result<Ledger> {
         let journals = Journals::lock(Path::new(FOLDER)).map_err(io::Error::other)?;
         let own = own_number()?;
-        let mut alive = None;
-        for name in journals.names().map_err(io::Error::other)? {
-            let number = name.parse().unwrap_or(0);
-            if number != own && !alive.get_or_insert_with(numbers_in_use).contains(&number) {
-                journals.remove(&name).map_err(io::Error::other)?;
-            }
+        let mut names = journals.names().map_err(io::Error::other)?;
+        names.retain(|name| *name != own.to_string());
+        // Who cannot see all processes leaves the journals of others.
+        if let Some(alive) = (!names.is_empty()).then(numbers_in_use).flatten() {
+            names.retain(|name| name.parse().map_or(true, |number| !alive.contains(&number)));
+            names.iter().try_for_each(|name| journals.remove(name)).map_err(io::Error::other)?;
         }
         let name = own.to_string();
         let mut journal: Journal = journals.read(&name).map_err(io::Error::other)?.unwrap_or_default();
