@@ -107,9 +107,9 @@ fn an_added_controller_and_an_added_queue_run_in_a_lab() {
         summary.prototypes,
         ["controller fixed is a test (added.rs)", "queue newest is a test (added.rs)"]
     );
-    // Twenty segments of 1448 bytes each 100 ms, and the time in which a segment is sent.
+    // Twenty segments of 1448 bytes each 100 ms, and the time in which some segments are sent, 1.3 ms each.
     let goodput = summary.groups[0].metrics.get("goodput_mbps").scalar().unwrap();
-    assert!((2.2..2.32).contains(&goodput), "{goodput}");
+    assert!((2.1..2.32).contains(&goodput), "{goodput}");
 }
 
 #[test]
