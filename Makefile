@@ -28,7 +28,7 @@ build: need-build
 ## test: runs everything that CI runs
 test: need-test
 	$(CARGO) fmt --all --check
-	$(LINTED) $(CARGO) test --no-run --locked --profile checked --workspace $(FEATURES) --all-targets
+	$(LINTED) $(CARGO) test --no-run --locked --profile checked --workspace $(FEATURES) --lib --bins --tests --benches
 	$(LINTED) $(CARGO) test --locked --profile checked --workspace $(FEATURES)
 	scripts/check-structure
 

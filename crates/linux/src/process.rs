@@ -5,7 +5,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
 };
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,6 +20,13 @@ const LOOK_UP: Duration = Duration::from_millis(5);
 
 /// How long a thread that was joined may be there.
 const JOINED: Duration = Duration::from_millis(200);
+
+/// Raises the limit of open files to this process's maximum, as far as the kernel allows it. Returns the limit; `None` if there is none.
+pub fn raise_open_files() -> Option<u64> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    getrlimit(Resource::Nofile).current
+}
 
 /// Which of the two processes this is, after [`fork`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

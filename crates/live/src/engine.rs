@@ -153,7 +153,8 @@ impl Session<'_> {
     /// Performs the run. The inner error says that it was cancelled, or that a command failed.
     pub(crate) fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
-        raise_open_files();
+        // If it cannot be raised, opening the sockets reports it.
+        weir_linux::process::raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
         let (ring, sender) = self.testbed.open_sockets(run.network.mtu().get() as usize)?;
         let counts: Vec<SharedCounts> = run.flows.iter().map(|_| SharedCounts::default()).collect();
@@ -416,14 +417,6 @@ fn write_until(held: &mut Vec<Record>, until: Time, recorder: &mut dyn Recorder)
     held.sort_by_key(Record::at);
     let ready = held.partition_point(|record| record.at() <= until);
     held.drain(..ready).for_each(|record| record.write(recorder));
-}
-
-/// Raises the limit of open files to this process's maximum: a run may need many sockets.
-fn raise_open_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    // If the limit cannot be raised, opening the sockets reports it.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// The RTT by which lateness is judged: the shortest of the network's base RTT and the groups' RTTs; zero if there is none.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use weir_base::{Bytes, Time};
+use weir_linux::process::raise_open_files;
 use weir_linux::transparent;
 use weir_overlay::proxy::tcp::Segment;
 use weir_overlay::site::{Outside, Site, stream};
@@ -23,6 +24,8 @@ use weir_overlay::{Inner, Reported};
 
 /// The most connections at a time. More are reset.
 const MOST: usize = 2000;
+/// Open files that are left for all else.
+const OTHER_FILES: u64 = 64;
 /// Bytes that a segment's header takes beside its data, unless much is missing.
 const HEADER: u64 = 64;
 /// Bytes that one call takes from a socket at most.
@@ -72,6 +75,8 @@ pub(super) struct Proxies {
     free: Vec<usize>,
     /// Connections by the flow of their segments.
     by_flow: BTreeMap<Inner, usize>,
+    /// The most connections at a time.
+    limit: usize,
     agenda: BTreeSet<(Time, usize)>,
     /// Those that have something to do now.
     listed: Vec<usize>,
@@ -98,6 +103,9 @@ impl Proxies {
         device: BorrowedFd<'_>,
         longest: Bytes,
     ) -> io::Result<Proxies> {
+        // Each connection is an open file.
+        let files = raise_open_files().map_or(u64::MAX, |files| files.saturating_sub(OTHER_FILES));
+        let limit = usize::try_from(files).unwrap_or(usize::MAX).min(MOST);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, device, EventData::new_u64(DEVICE), EventFlags::IN)?;
         epoll::add(&epoll, interception.listener(), EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -107,6 +115,7 @@ impl Proxies {
             all: Vec::new(),
             free: Vec::new(),
             by_flow: BTreeMap::new(),
+            limit,
             agenda: BTreeSet::new(),
             listed: Vec::new(),
             longest: longest.get() as usize,
@@ -217,7 +226,7 @@ impl Proxies {
         let address = |address: u32, port: u16| SocketAddrV4::new(Ipv4Addr::from_bits(address), port);
         let (to, from) =
             (address(flow.source, flow.source_port), address(flow.destination, flow.destination_port));
-        let stream = (self.by_flow.len() < MOST)
+        let stream = (self.by_flow.len() < self.limit)
             .then(|| transparent::begin(from, to, self.interception.own_mark).ok())
             .flatten();
         let at = stream.and_then(|stream| self.add(*flow, stream, false, now));
@@ -232,7 +241,7 @@ impl Proxies {
             let to = stream.local_addr();
             let (SocketAddr::V4(from), Ok(SocketAddr::V4(to))) = (from, to) else { continue };
             let flow = stream::flow((from.ip().to_bits(), from.port()), (to.ip().to_bits(), to.port()));
-            let may_be = self.by_flow.len() < MOST && !self.by_flow.contains_key(&flow);
+            let may_be = self.by_flow.len() < self.limit && !self.by_flow.contains_key(&flow);
             let is_steered = to != self.interception.address() && stream.set_nonblocking(true).is_ok();
             let added = (may_be && is_steered).then(|| self.add(flow, stream, true, now)).flatten();
             self.counts.accepted += u64::from(added.is_some());
