@@ -95,7 +95,7 @@ impl Decider for PythonQueue {
 
     fn departs(&self, now: Time) -> Option<Time> {
         let hook = self.departs.as_ref()?;
-        let at = Python::attach(|py| hook.call(py, (now.as_nanos(),))?.extract::<u64>().map_err(PyErr::from));
+        let at = Python::attach(|py| hook.call(py, (now.as_nanos(),))?.extract::<u64>());
         Some(Time::ZERO + Span::from_nanos(self.class.ended(at)))
     }
 
