@@ -84,7 +84,6 @@ pub fn run<D: Daemon>(daemon: &D) -> Result<(), Failure> {
         kind: D::KIND,
         began: Instant::now(),
         user: user.transpose()?,
-        kept: Mutex::new(CapabilitySet::empty()),
         metrics: *metrics,
         open: Mutex::default(),
         ends: Arc::default(),
@@ -153,8 +152,6 @@ pub struct Process {
     kind: &'static str,
     began: Instant,
     user: Option<User>,
-    /// Rights of root that its own thread keeps as another user.
-    kept: Mutex<CapabilitySet>,
     metrics: Option<SocketAddr>,
     open: Mutex<Open>,
     ends: Arc<Ends>,
@@ -181,11 +178,6 @@ impl Process {
         *self.ends.on_hang_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
     }
 
-    /// The thread that calls [`Process::begin`] keeps these rights of root as another user.
-    pub fn keep(&self, rights: CapabilitySet) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = rights;
-    }
-
     /// Sets what is done when it is to stop, besides [`Process::stops`].
     pub fn on_stop(&self, hook: impl FnMut() + Send + 'static) {
         *self.ends.on_stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
@@ -197,8 +189,20 @@ impl Process {
     /// # Errors
     /// It cannot become the other user, or a thread cannot be started.
     pub fn begin(&self, status: impl Fn() -> Status + Send + Sync + 'static) -> Result<(), Failure> {
+        self.begin_with(CapabilitySet::empty(), status)
+    }
+
+    /// The same; as the other user the calling thread keeps these rights of root.
+    ///
+    /// # Errors
+    /// Those of [`Process::begin`].
+    pub fn begin_with(
+        &self,
+        rights: CapabilitySet,
+        status: impl Fn() -> Status + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
         if let Some(user) = self.user {
-            drop_to(user, *self.kept.lock().unwrap_or_else(PoisonError::into_inner)).map_err(|error| {
+            drop_to(user, rights).map_err(|error| {
                 Failure::bad_input(
                     format!("cannot become another user: {error}"),
                     "run it as root, or without --user",

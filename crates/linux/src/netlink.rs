@@ -102,11 +102,8 @@ impl Netlink {
     /// # Errors
     /// The kernel's.
     pub fn set_up(&mut self, index: u32) -> io::Result<()> {
-        let mut link = LinkMessage::default();
-        link.header.index = index;
-        link.header.flags = LinkFlags::Up | LinkFlags::Noarp;
-        link.header.change_mask = LinkFlags::Up | LinkFlags::Noarp | LinkFlags::Multicast;
-        self.change(RouteNetlinkMessage::NewLink(link), 0)
+        let up = LinkFlags::Up | LinkFlags::Noarp;
+        self.set_flags(index, up, up | LinkFlags::Multicast)
     }
 
     /// Switches multicast on, on a device that [`Netlink::set_up`] has brought up.
@@ -114,10 +111,15 @@ impl Netlink {
     /// # Errors
     /// The kernel's.
     pub fn set_multicast(&mut self, index: u32) -> io::Result<()> {
+        self.set_flags(index, LinkFlags::Multicast, LinkFlags::Multicast)
+    }
+
+    /// Sets those flags of a device that are in `mask`.
+    fn set_flags(&mut self, index: u32, flags: LinkFlags, mask: LinkFlags) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
-        link.header.flags = LinkFlags::Multicast;
-        link.header.change_mask = LinkFlags::Multicast;
+        link.header.flags = flags;
+        link.header.change_mask = mask;
         self.change(RouteNetlinkMessage::NewLink(link), 0)
     }
 

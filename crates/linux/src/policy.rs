@@ -108,43 +108,39 @@ fn table_of_route(route: &RouteMessage) -> u32 {
 fn routes(netlink: &mut Netlink, version: IpAddr) -> io::Result<Vec<RouteMessage>> {
     let mut asked = RouteMessage::default();
     asked.header.address_family = family_of(version);
-    let answers = list(netlink, RouteNetlinkMessage::GetRoute(asked), || {
-        RouteNetlinkMessage::NewRoute(RouteMessage::default())
-    })?;
-    let of = |answer| match answer {
+    let like = RouteNetlinkMessage::NewRoute(RouteMessage::default());
+    list(netlink, &RouteNetlinkMessage::GetRoute(asked), &like, |answer| match answer {
         RouteNetlinkMessage::NewRoute(route) => Some(route),
         _ => None,
-    };
-    Ok(answers.into_iter().filter_map(of).collect())
+    })
 }
 
 /// All rules of an IP version.
 fn rules(netlink: &mut Netlink, version: IpAddr) -> io::Result<Vec<RuleMessage>> {
     let mut asked = RuleMessage::default();
     asked.header.family = family_of(version);
-    let answers = list(netlink, RouteNetlinkMessage::GetRule(asked), || {
-        RouteNetlinkMessage::NewRule(RuleMessage::default())
-    })?;
-    let of = |answer| match answer {
+    let like = RouteNetlinkMessage::NewRule(RuleMessage::default());
+    list(netlink, &RouteNetlinkMessage::GetRule(asked), &like, |answer| match answer {
         RouteNetlinkMessage::NewRule(rule) => Some(rule),
         _ => None,
-    };
-    Ok(answers.into_iter().filter_map(of).collect())
+    })
 }
 
-/// Asks for a list of messages of one kind, until it was read without a change meanwhile.
-fn list(
+/// Asks for a list of messages of the kind of `like`, until it was read without a change meanwhile.
+fn list<T>(
     netlink: &mut Netlink,
-    asked: RouteNetlinkMessage,
-    kind: impl Fn() -> RouteNetlinkMessage,
-) -> io::Result<Vec<RouteNetlinkMessage>> {
+    asked: &RouteNetlinkMessage,
+    like: &RouteNetlinkMessage,
+    take: impl Fn(RouteNetlinkMessage) -> Option<T>,
+) -> io::Result<Vec<T>> {
     let mut header = NetlinkHeader::default();
-    header.message_type = kind().message_type();
+    header.message_type = like.message_type();
     loop {
         let mut answers = vec![];
-        netlink.send(asked.message_type(), NLM_F_DUMP, &bytes_of(&asked))?;
-        let whole =
-            netlink.receive(&mut |body| answers.extend(RouteNetlinkMessage::deserialize(&header, body)))?;
+        netlink.send(asked.message_type(), NLM_F_DUMP, &bytes_of(asked))?;
+        let whole = netlink.receive(&mut |body| {
+            answers.extend(RouteNetlinkMessage::deserialize(&header, body).ok().and_then(&take));
+        })?;
         if whole {
             return Ok(answers);
         }

@@ -146,6 +146,17 @@ impl<S: Cover> Exit<S> {
         }
     }
 
+    /// A body with these bytes, sealed for the node or the group `to`. `None` if it could not be sealed.
+    fn seal(&mut self, to: Key, inner: &Inner, bytes: &[u8]) -> Option<Carried> {
+        let mut body = Carried::of(bytes, self.spares.pop());
+        if self.cover.seal(to, inner, body.whole()) {
+            return Some(body);
+        }
+        self.counts.unsealed += 1;
+        self.keep(body);
+        None
+    }
+
     /// Hands over what a packet carries, if it may leave here: its source must be behind the node at which its flow has entered, and its
     /// destination behind this one.
     fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
@@ -250,11 +261,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
             self.exit.counts.refused += 1;
             return;
         }
-        let mut body = Carried::of(read.body, self.exit.spares.pop());
-        if !self.exit.cover.seal(entry.to(), &read.inner, body.whole()) {
-            self.exit.counts.unsealed += 1;
-            return self.exit.keep(body);
-        }
+        let Some(body) = self.exit.seal(entry.to(), &read.inner, read.body) else { return };
         let (ecn, checksum) = (read.ecn, read.checksum);
         if let Some(overflow) = flow.push(Waiting { body, ecn, checksum }) {
             self.exit.counts.overflowed += 1;
@@ -329,17 +336,21 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// Sends what waits of a flow, as far as it is admitted.
     fn send_waiting(&mut self, at: usize, now: Time, outside: &mut impl Outside) {
-        let Some(flow) = self.flows.get_mut(at) else { return };
-        let mut out = Out { outside, exit: &mut self.exit };
-        while let Some(entry) = self.edge.entry(at).filter(|entry| entry.is_open())
-            && let Some(Waiting { body, ecn, checksum }) = flow.pop()
+        while self.edge.entry(at).is_some_and(crate::edge::Entry::is_open)
+            && let Some(waiting) = self.flows.get_mut(at).and_then(flows::Flow::pop)
         {
-            let (name, admitted) = (entry.at, Admitted { ecn, checksum, ..entry.admitted });
-            let bytes = crate::packet::Body::bytes(&body);
-            self.edge.has_sent(at, bytes, &self.node, now);
-            out.exit.counts.admitted += 1;
-            self.node.admit(name, admitted, body, now, &mut out);
+            self.send(at, waiting, now, outside);
         }
+    }
+
+    /// Hands a packet of a flow to the node.
+    fn send(&mut self, at: usize, packet: Waiting, now: Time, outside: &mut impl Outside) {
+        let Waiting { body, ecn, checksum } = packet;
+        let Some(entry) = self.edge.entry(at) else { return self.exit.keep(body) };
+        let (name, admitted) = (entry.at, Admitted { ecn, checksum, ..entry.admitted });
+        self.edge.has_sent(at, crate::packet::Body::bytes(&body), &self.node, now);
+        self.exit.counts.admitted += 1;
+        self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit });
     }
 
     /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).

@@ -84,8 +84,7 @@ struct Proxy {
     /// Whether the host always has data.
     is_full: bool,
     ecn: Ecn,
-    /// Bytes that the host has taken, and those of them that its application has not read.
-    given: u64,
+    /// Bytes that the host has taken and that its application has not read.
     unread: u64,
     /// When it may be asked again: never before the last time at which something happened, since what must go at once may have to wait for
     /// the node to admit it.
@@ -103,7 +102,6 @@ impl Proxy {
             is_open: false,
             is_full: false,
             ecn,
-            given: 0,
             unread: 0,
             rested: Time::ZERO,
             opened: Time::NEVER,
@@ -162,9 +160,8 @@ impl Endpoint for Proxy {
         let bytes = self.relay.ready();
         if bytes > Bytes::ZERO || self.relay.ends() {
             self.relay.give(bytes, now);
-            self.given += bytes.get();
             self.unread += bytes.get();
-            self.relay.acknowledged(self.given, now);
+            self.relay.acknowledged(self.relay.given(), now);
         }
         self.fill();
     }

@@ -4,6 +4,7 @@ use super::control::{Question, ask, running};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
@@ -102,6 +103,12 @@ pub(super) struct DelArgs {
     node: Option<String>,
 }
 
+/// A service's keys as an inline table.
+#[derive(Deserialize)]
+struct Written {
+    service: toml::Table,
+}
+
 impl AddArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let name = the_node(self.node.as_ref())?;
@@ -109,10 +116,8 @@ impl AddArgs {
             let help = "write keys of a [[service]], as 'name = \"video\", ports = 5000, admit = \"strap\", rate = \"4 Mbit/s\"'";
             Failure::bad_input(format!("the service cannot be read: {message}"), help)
         };
-        let mut keys: toml::Table = toml::from_str(&format!("service = {{ {} }}", self.service))
+        let Written { service: mut keys } = toml::from_str(&format!("service = {{ {} }}", self.service))
             .map_err(|error| wrong(&error.message()))?;
-        let mut keys =
-            keys.remove("service").and_then(|keys| keys.try_into::<toml::Table>().ok()).unwrap_or_default();
         if let Some(part) = &self.flow {
             let status = ask(&name, &Question::Status)?;
             let flow = flow_of(&status, part)?;

@@ -23,6 +23,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
+use weir_linux::privileges::CapabilitySet;
 use weir_linux::transparent;
 use weir_linux::tun::Tun;
 use weir_linux::udp::UdpPort;
@@ -58,10 +59,8 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     let services = reloads(file, process);
     let board = Board::default();
     let shown = board.clone();
-    if proxies.is_some() {
-        process.keep(transparent::rights());
-    }
-    process.begin(move || shown.read())?;
+    let rights = proxies.as_ref().map_or(CapabilitySet::empty(), |_| transparent::rights());
+    process.begin_with(rights, move || shown.read())?;
     log::info(&format!("{plan}interrupt it to end"));
     let asker = Asker::new(&plan, stamp());
     let mut running = Running {
@@ -212,14 +211,15 @@ impl<'p> Running<'p> {
 
     /// Calls the proxies, which have segments and timers, and then notes when the site has something to do.
     fn settle(&mut self, host: &mut Host, now: Time) {
-        if let Some(mut proxies) = self.proxies.take() {
-            let mut segments = std::mem::take(&mut self.segments);
-            let (site, mut way) = self.parts(host, now);
-            proxies.serve(&mut segments, site, &mut way, now);
-            (self.proxies, self.segments) = (Some(proxies), segments);
-        } else {
-            self.segments.clear();
+        let mut come = std::mem::take(&mut self.segments);
+        let Running { proxies, segments, site, carriers, tun, .. } = self;
+        match proxies {
+            Some(proxies) => {
+                proxies.serve(&mut come, site, &mut Way { carriers, segments, tun, host, now }, now)
+            }
+            None => come.clear(),
         }
+        self.segments = come;
         self.due = self.site.next_time(now);
     }
 

@@ -242,7 +242,8 @@ impl Proxies {
             let (SocketAddr::V4(from), Ok(SocketAddr::V4(to))) = (from, to) else { continue };
             let flow = stream::flow((from.ip().to_bits(), from.port()), (to.ip().to_bits(), to.port()));
             let may_be = self.by_flow.len() < self.limit && !self.by_flow.contains_key(&flow);
-            let is_steered = to != self.interception.address() && stream.set_nonblocking(true).is_ok();
+            let is_steered =
+                SocketAddr::V4(to) != self.interception.address() && stream.set_nonblocking(true).is_ok();
             let added = (may_be && is_steered).then(|| self.add(flow, stream, true, now)).flatten();
             self.counts.accepted += u64::from(added.is_some());
             self.counts.refused += u64::from(added.is_none());

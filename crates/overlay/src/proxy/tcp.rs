@@ -115,6 +115,21 @@ impl Relay {
         self.incoming.give(bytes, self.most, now);
     }
 
+    /// Bytes that its host was given so far.
+    pub fn given(&self) -> u64 {
+        self.incoming.given
+    }
+
+    /// Whether its host was given bytes that it has not acknowledged.
+    pub fn waits_for_host(&self) -> bool {
+        self.incoming.acknowledged < self.incoming.given
+    }
+
+    /// Whether it takes this part, which lies within its window. What it does not take comes again.
+    pub fn takes(&self, part: &Part) -> bool {
+        self.incoming.takes(part)
+    }
+
     /// Its host has acknowledged so many bytes in all.
     pub fn acknowledged(&mut self, bytes: u64, now: Time) {
         let before = self.incoming.acknowledged;

@@ -1,11 +1,11 @@
 //! Segments between the TCP proxies of two sites. They are packets of flows, as datagrams of programs are, but wait at their proxy for admission.
 
 use super::datagram::PROTOCOL_TCP;
-use super::{Carried, Outside, Site};
+use super::flows::Waiting;
+use super::{Outside, Site};
 use crate::admission::Terms;
 use crate::cat::Cat;
 use crate::context::{CONTROL, Inner};
-use crate::node::Admitted;
 use crate::proxy::tcp::Admission;
 use crate::site::Cover;
 use weir_base::{Bytes, Time};
@@ -78,16 +78,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let Some(at) = self.flow_of(&inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
-        let (to, name, admitted) = (entry.to(), entry.at, entry.admitted);
-        let mut body = Carried::of(segment, self.exit.spares.pop());
-        if !self.exit.cover.seal(to, &inner, body.whole()) {
-            self.exit.counts.unsealed += 1;
-            return self.exit.keep(body);
-        }
-        self.edge.has_sent(at, crate::packet::Body::bytes(&body), &self.node, now);
-        self.exit.counts.admitted += 1;
-        let mut out = super::Out { outside, exit: &mut self.exit };
-        self.node.admit(name, Admitted { ecn: 0, checksum: 0, ..admitted }, body, now, &mut out);
+        let Some(body) = self.exit.seal(entry.to(), &inner, segment) else { return };
+        self.send(at, Waiting { body, ecn: 0, checksum: 0 }, now, outside);
     }
 
     /// Moves the flows of streams that may send from now on to `into`.

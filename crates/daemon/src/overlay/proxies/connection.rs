@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use weir_base::{Bytes, Span, Time};
 use weir_linux::transparent;
 use weir_overlay::Inner;
-use weir_overlay::proxy::tcp::{Admission, Relay, SILENCE, Segment, WINDOW};
+use weir_overlay::proxy::tcp::{Admission, Relay, SILENCE, Segment};
 
 /// How often it is looked whether the host has acknowledged what it was given.
 const LOOK: Span = Span::from_millis(50);
@@ -22,9 +22,6 @@ pub(super) struct Connection {
     /// Bytes of the host until the other proxy has them, and bytes for the host.
     outgoing: Held,
     incoming: Held,
-    /// Bytes that the host was given.
-    given: u64,
-    acknowledged: u64,
     is_connected: bool,
     can_read: bool,
     can_write: bool,
@@ -50,8 +47,6 @@ impl Connection {
             stream: Some(stream),
             outgoing: Held::default(),
             incoming: Held::default(),
-            given: 0,
-            acknowledged: 0,
             is_connected,
             can_read: is_connected,
             can_write: is_connected,
@@ -74,10 +69,7 @@ impl Connection {
 
     /// A segment of the other proxy has come, with its data.
     pub(super) fn receive(&mut self, segment: &Segment, data: &[u8], admission: &Admission, now: Time) {
-        if let Some(part) = segment.part
-            // As the relay does: what lies beyond the window comes again.
-            && part.from.saturating_add(data.len() as u64) <= self.given + WINDOW.get()
-        {
+        if let Some(part) = segment.part.filter(|part| self.relay.takes(part)) {
             self.incoming.put(part.from, data);
         }
         self.relay.receive(segment, admission, now);
@@ -117,10 +109,7 @@ impl Connection {
                 break;
             }
             match self.incoming.write(ready.get() as usize, stream) {
-                Ok(written) => {
-                    self.relay.give(Bytes::new(written as u64), now);
-                    self.given += written as u64;
-                }
+                Ok(written) => self.relay.give(Bytes::new(written as u64), now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.can_write = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -134,10 +123,10 @@ impl Connection {
             stream.shutdown(Shutdown::Write)?;
             self.has_shut = true;
         }
-        if self.acknowledged < self.given || self.has_shut {
+        if self.relay.waits_for_host() {
+            // The stream's end counts as a byte there once it is sent, so the last byte is confirmed with the end.
             let unacknowledged = transparent::unacknowledged(stream)?;
-            self.acknowledged = self.given.saturating_sub(unacknowledged);
-            self.relay.acknowledged(self.acknowledged, now);
+            self.relay.acknowledged(self.relay.given().saturating_sub(unacknowledged), now);
         }
         Ok(())
     }
@@ -192,7 +181,7 @@ impl Connection {
 
     /// When it is to be served again, if nothing happens before.
     pub(super) fn next_time(&self, now: Time) -> Time {
-        let waits_for_host = self.stream.is_some() && self.acknowledged < self.given;
+        let waits_for_host = self.stream.is_some() && self.relay.waits_for_host();
         let look = if waits_for_host { now + LOOK } else { Time::NEVER };
         // A relay that is done has nothing to do until it may be forgotten.
         let ends = if self.relay.is_done() { now + SILENCE } else { Time::NEVER };

@@ -4,7 +4,7 @@
 use super::super::config::Plan;
 use crate::failure::Failure;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use weir_base::Prefix;
 use weir_linux::nft::{Refused, Table, Transparent};
 use weir_linux::policy::{self, Delivery};
@@ -21,7 +21,7 @@ const HELP: &str = "tcp = \"carry\" in the files of all nodes carries TCP as all
 #[derive(Debug)]
 pub(in crate::overlay) struct Interception {
     listener: TcpListener,
-    address: SocketAddrV4,
+    address: SocketAddr,
     /// The mark of the node's own sockets.
     pub(super) own_mark: u32,
     _table: Table,
@@ -42,10 +42,7 @@ impl Interception {
         // On loopback: nobody else can connect but by what is steered here.
         let listener =
             transparent::listener(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), own_mark).map_err(failed)?;
-        let address = match listener.local_addr().map_err(failed)? {
-            std::net::SocketAddr::V4(address) => address,
-            std::net::SocketAddr::V6(_) => return Err(failed(io::ErrorKind::InvalidInput.into())),
-        };
+        let address = listener.local_addr().map_err(failed)?;
         let prefixes = |own: bool| -> Vec<Prefix> {
             let of = plan.prefixes.iter().filter(|(_, node)| (*node == plan.id) == own);
             of.map(|(prefix, _)| *prefix).collect()
@@ -54,7 +51,7 @@ impl Interception {
         let proxy = Transparent {
             to: &prefixes(false),
             not_to: &prefixes(true),
-            at: address.into(),
+            at: address,
             mark,
             own_mark,
             except: None,
@@ -70,7 +67,7 @@ impl Interception {
     }
 
     /// Its own address.
-    pub(super) fn address(&self) -> SocketAddrV4 {
+    pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 }

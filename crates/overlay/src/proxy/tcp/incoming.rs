@@ -87,6 +87,11 @@ impl Incoming {
         self.is_whole() && self.acknowledged == self.given
     }
 
+    /// Whether a part lies within the window.
+    pub(super) fn takes(&self, part: &Part) -> bool {
+        part.from.saturating_add(part.bytes.into()) <= self.given + self.limit
+    }
+
     /// A part has come. Returns false if it contradicts what came before.
     pub(super) fn receive(&mut self, part: Part, stamp: u32, now: Time) -> bool {
         let bytes_end = part.to() - u64::from(part.ends);
@@ -97,8 +102,8 @@ impl Incoming {
         if contradicts || part.ends && bytes_end < self.whole() {
             return false;
         }
-        if bytes_end > self.given + self.limit {
-            // Beyond the window: the other side sends it again.
+        if !self.takes(&part) {
+            // The other side sends it again.
             self.due = now;
             return true;
         }
