@@ -1,5 +1,5 @@
 //! Whatever programs and neighbours send to a site, it neither panics nor stands still, and what it holds stays bounded. What leaves for
-//! programs is a datagram, whose addresses are behind the nodes at which its flow has entered and leaves.
+//! programs is a datagram, whose addresses are behind the nodes at which its flow has entered and leaves, or that goes to a group.
 
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_overlay::cat::Delay;
@@ -20,7 +20,8 @@ fn site() -> Site<Reported, Plain> {
         epoch: 7,
         seed: 1,
         node: weir_overlay::Config::default(),
-        places: Places::new(vec![(prefix("10.1.0.0/16"), own), (prefix("10.2.0.0/16"), other)]),
+        places: Places::new(vec![(prefix("10.1.0.0/16"), own), (prefix("10.2.0.0/16"), other)])
+            .with_groups(vec![prefix("239.1.0.0/16")]),
         services,
         around: Bytes::new(71),
     };
@@ -43,7 +44,8 @@ impl Outside for Checks {
     fn deliver(&mut self, datagram: &[u8]) {
         assert!(datagram.len() < 1 << 16 && read(datagram).is_ok(), "{datagram:?}");
         let (source, destination) = addresses(datagram).expect("it was read");
-        assert_eq!((source >> 16, destination >> 16), (0x0a02, 0x0a01));
+        assert_eq!(source >> 16, 0x0a02);
+        assert!(matches!(destination >> 16, 0x0a01 | 0xef01), "{destination:x}");
     }
     fn segment(&mut self, flow: &Inner, _: &[u8]) {
         assert_eq!((flow.source >> 16, flow.destination >> 16), (0x0a02, 0x0a01));

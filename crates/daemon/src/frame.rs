@@ -1,11 +1,12 @@
 //! The frame of all that runs for long. A daemon is its arguments, which say what it is ([`Daemon`]), and its work. The frame gives it
-//! flags from a file, a name that only one process can have, signals, another user, its status for `weir status`, metrics for
-//! Prometheus, and messages by their weight.
+//! flags from a file, a name that only one process can have, signals, another user, its status for `weir status`, a page of it,
+//! metrics for Prometheus, and messages by their weight.
 //!
 //! A daemon opens what it needs, calls [`Process::begin`], and works until [`Process::stops`]. What it changes on the host goes with the
 //! process, or stands in a journal (`weir_shaper::Journals`) from which the next start puts it back.
 
 pub mod config;
+mod http;
 pub mod log;
 mod metrics;
 pub mod status;
@@ -32,7 +33,7 @@ pub struct Common {
     /// Run as this user from the moment that sockets and devices are open
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Serve counters for Prometheus at this address of the loopback device, for example 127.0.0.1:9100
+    /// Serve a status page, and counters for Prometheus at /metrics, at this address of the loopback device, for example 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
     /// The least weight of messages on standard error: error, info or debug
@@ -71,7 +72,7 @@ pub trait Daemon: Args {
 pub fn run<D: Daemon>(daemon: &D) -> Result<(), Failure> {
     let Common { user, metrics, log, .. } = daemon.common();
     log::set(*log);
-    metrics.map_or(Ok(()), metrics::check)?;
+    metrics.map_or(Ok(()), http::check)?;
     let user = user.as_deref().map(|name| {
         let named = User::named(name);
         named.map_err(|error| {
@@ -164,7 +165,7 @@ impl Process {
     /// Another process of this command has the name, or the address is in use.
     pub fn name(&self, name: &str) -> Result<(), Failure> {
         let status = Some(status::Listener::open(self.command, self.kind, name)?);
-        let metrics = self.metrics.map(metrics::listen).transpose()?;
+        let metrics = self.metrics.map(http::listen).transpose()?;
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Open { status, metrics };
         Ok(())
     }
@@ -210,7 +211,7 @@ impl Process {
             })?;
         }
         let (kind, began) = (self.kind, self.began);
-        let status: Arc<dyn Fn() -> Status + Send + Sync> = Arc::new(move || Status {
+        let status: http::Source = Arc::new(move || Status {
             kind: kind.to_owned(),
             up_s: began.elapsed().as_secs_f64(),
             ..status()
@@ -223,7 +224,7 @@ impl Process {
         }
         if let Some(metrics) = metrics {
             let prefix = format!("weir_{}", self.command.replace(' ', "_"));
-            spawn("weir-metrics", move || metrics::serve(&metrics, &prefix, &*status))?;
+            spawn("weir-http", move || http::serve(&metrics, &prefix, &status))?;
         }
         self.ends.looks.store(true, Ordering::Release);
         Ok(())

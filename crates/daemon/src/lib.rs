@@ -31,7 +31,7 @@ mod failure;
 pub mod frame;
 mod key;
 mod output;
-mod overlay;
+pub mod overlay;
 pub mod sliq;
 pub mod transfer;
 

@@ -21,7 +21,7 @@ use crate::{
 use clap::{Args, Subcommand};
 use config::Plan;
 use signing::SigningKey;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The arguments of `weir overlay`.
 #[derive(Debug, Args)]
@@ -97,9 +97,33 @@ impl KeygenArgs {
                 )
             })?,
         };
-        let sign = signing_key(&keys)?.public();
-        print(&format!("key = \"{}\"\nsign = \"{sign}\"\n", keys.public))
+        print(&public_lines(&keys)?)
     }
+}
+
+/// The lines `key` and `sign` of a node with these keys, for the files of all nodes.
+///
+/// # Errors
+/// No key for signatures can be derived.
+pub fn public_lines(keys: &Keys) -> Result<String, Failure> {
+    let sign = signing_key(keys)?.public();
+    Ok(format!("key = \"{}\"\nsign = \"{sign}\"\n", keys.public))
+}
+
+/// What `weir overlay check` says of a file with this text at `path`, beside which its keys are.
+///
+/// # Errors
+/// What is wrong, with its line, and what to write.
+pub fn told_of(path: &Path, text: &str) -> Result<String, Failure> {
+    Ok(Plan::parse(path, text)?.to_string())
+}
+
+/// Reads what another process asks of a node, and writes it again.
+///
+/// # Errors
+/// Why it is no question.
+pub fn asked_again(question: &[u8]) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(&control::understood(question)?).map_err(|error| error.to_string())
 }
 
 /// Random bytes, as an error that says so if there are none.

@@ -1,72 +1,7 @@
-//! A daemon's status for Prometheus (exposition format 0.0.4 over HTTP/1.0), on the loopback device only.
+//! A daemon's status in Prometheus' text format (version 0.0.4).
 
 use super::status::{Status, word};
-use crate::failure::Failure;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
-
-/// Longest time for a request to arrive, and for its answer to be sent.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The longest request.
-const LONGEST: usize = 8192;
-
-/// Refuses an address that other hosts reach.
-pub(super) fn check(address: SocketAddr) -> Result<(), Failure> {
-    if address.ip().is_loopback() {
-        return Ok(());
-    }
-    let message = format!("--metrics {address} is not an address of the loopback device");
-    Err(Failure::bad_input(
-        message,
-        "counters are served only to this host: write 127.0.0.1:PORT or [::1]:PORT",
-    ))
-}
-
-/// Listens at an address.
-pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot listen at {address}: {error}"),
-            "choose another port with --metrics",
-        )
-    })
-}
-
-/// Answers until the process ends. Names of metrics begin with `prefix`.
-pub(super) fn serve(listener: &TcpListener, prefix: &str, status: &dyn Fn() -> Status) {
-    for stream in listener.incoming().flatten() {
-        // A client that has gone away or is too slow asks again.
-        let _ = answer(stream, prefix, status);
-    }
-}
-
-fn answer(mut stream: TcpStream, prefix: &str, status: &dyn Fn() -> Status) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (mut request, mut chunk) = (vec![], [0; 1024]);
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > LONGEST {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut chunk)? {
-            0 => return Ok(()),
-            length => request.extend_from_slice(&chunk[..length]),
-        }
-    }
-    let (code, body) = match request.strip_prefix(b"GET /metrics") {
-        Some([b' ' | b'?', ..]) => ("200 OK", text(prefix, &status())),
-        _ => ("404 Not Found", "counters are at /metrics\n".to_owned()),
-    };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.0 {code}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all((head + &body).as_bytes())
-}
 
 /// A label: backslashes, quotes and ends of lines of its value are escaped.
 fn label(name: &str, value: &str) -> String {
@@ -74,8 +9,8 @@ fn label(name: &str, value: &str) -> String {
     format!("{name}=\"{value}\"")
 }
 
-/// The status in Prometheus' text format: all samples of a metric stand together.
-fn text(prefix: &str, status: &Status) -> String {
+/// The status as a text: all samples of a metric stand together. Their names begin with `prefix`.
+pub(super) fn text(prefix: &str, status: &Status) -> String {
     let Status { kind, labels, up_s, counters, parts, .. } = status;
     let own: Vec<String> = labels.iter().map(|(name, value)| label(name, value)).collect();
     let own = own.join(",");

@@ -29,6 +29,17 @@ pub struct Status {
     pub part: String,
     /// Its parts.
     pub parts: Vec<Part>,
+    /// What a page shows below them, and Prometheus is not told: it comes and goes.
+    pub details: Details,
+}
+
+/// Things that come and go, flows for example.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// What one of them is; empty if there are none.
+    pub name: String,
+    /// Each of them.
+    pub rows: Vec<Part>,
 }
 
 impl Status {
@@ -283,6 +294,7 @@ mod tests {
             counters,
             part: "flow".into(),
             parts: vec![part],
+            ..Status::default()
         };
         let told = status.clone();
         std::thread::spawn(move || listener.serve(&move || told.clone()));

@@ -195,18 +195,28 @@ impl Reading<'_> {
     }
 }
 
+fn unreadable(path: &Path, error: &dyn fmt::Display) -> Failure {
+    Failure::bad_input(format!("{}: {error}", path.display()), "docs/overlay-hosts.md shows whole files")
+}
+
 impl Plan {
     /// Reads the file.
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong; the error has the line and says what to write.
     pub(super) fn read(path: &Path) -> Result<Plan, Failure> {
-        let help = "docs/overlay-hosts.md shows whole files";
-        let wrong = |message: String| Failure::bad_input(format!("{}: {message}", path.display()), help);
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        Plan::parse(path, &text)
+    }
+
+    /// Reads the text of the file at `path`, beside which its keys are.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Plan, Failure> {
         let file: File =
-            toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        Plan::of(file, &Reading { path, text: &text })
+            toml::from_str(text).map_err(|error| unreadable(path, &error.to_string().trim_end()))?;
+        Plan::of(file, &Reading { path, text })
     }
 
     fn of(file: File, reading: &Reading<'_>) -> Result<Plan, Failure> {

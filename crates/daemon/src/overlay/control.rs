@@ -73,6 +73,14 @@ pub(super) fn listen(name: &str) -> Result<Receiver<Asked>, Failure> {
     Ok(questions)
 }
 
+/// The question that these bytes are.
+///
+/// # Errors
+/// They are none, in words.
+pub(super) fn understood(asked: &[u8]) -> Result<Question, String> {
+    serde_json::from_slice(asked).map_err(|error| format!("not understood: {error}"))
+}
+
 fn forward(asked: Option<&[u8]>, to_node: &Sender<Asked>) -> Value {
     let Some(asked) = asked else {
         return refusal(
@@ -80,11 +88,9 @@ fn forward(asked: Option<&[u8]>, to_node: &Sender<Asked>) -> Value {
             "run the command as root, or as the node's user",
         );
     };
-    let question = match serde_json::from_slice(asked) {
+    let question = match understood(asked) {
         Ok(question) => question,
-        Err(error) => {
-            return refusal(format!("not understood: {error}"), "both programs must be of one version");
-        }
+        Err(error) => return refusal(error, "both programs must be of one version"),
     };
     let (answer, answers) = channel();
     let _ = to_node.send(Asked { question, answer });

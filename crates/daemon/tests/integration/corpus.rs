@@ -1,5 +1,7 @@
 //! The inputs that fuzzing found worth keeping (`fuzz/corpus`), without a fuzzer, and bytes at random.
 
+#[path = "../../../../fuzz/checks/overlay_host.rs"]
+mod overlay_host;
 #[path = "../../../../fuzz/checks/sliq_host.rs"]
 mod sliq_host;
 
@@ -19,7 +21,8 @@ fn checked(folder: &str, check: fn(&[u8])) -> usize {
 #[test]
 fn every_input_of_the_corpus_passes_its_check() {
     let hosts = checked("sliq_host", sliq_host::check);
-    assert!(hosts > 10, "{hosts} inputs");
+    let nodes = checked("overlay_host", overlay_host::check);
+    assert!(hosts > 10 && nodes >= 10, "{hosts} and {nodes} inputs");
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
 }
 
 /// The checksum of bytes whose own field is zero (RFC 1071); 0 if the field has the checksum.
-pub(super) fn checksum(bytes: &[u8]) -> u16 {
+pub fn checksum(bytes: &[u8]) -> u16 {
     let of_two = |two: &[u8]| u32::from(two[0]) << 8 | two.get(1).copied().map_or(0, u32::from);
     let mut sum: u32 = bytes.chunks(2).map(of_two).sum();
     while sum > 0xffff {

@@ -1,5 +1,6 @@
 //! What all that runs for long has in common, over loopback: flags from a file, signals, another user, status and metrics.
 
+use crate::browser;
 use crate::hosts::{BLOCK, Place, bytes, send_signal, serving, text, weir};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -147,6 +148,27 @@ fn receivers_show_what_they_have_received_as_status_and_metrics() {
         );
         assert!(told.contains(&sample), "{told}");
     }
+}
+
+#[test]
+fn a_browser_shows_the_status_of_a_receiver() {
+    let Some(browser) = browser::browser() else { return };
+    let place = two_hosts("sliq");
+    let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let receiver = place.serve(&["--metrics", &metrics]);
+    place.sent(&[&place.file("data", &bytes(120_000))], &receiver.at, &[]);
+    let begun = Instant::now();
+    let shown = || browser::at_rest(&browser, &format!("http://{metrics}/"), "800,600", 3000);
+    let mut page = shown();
+    // The receiver counts the file shortly after its sender has ended.
+    while !page.contains("<td class=\"number\">120,000</td>") {
+        assert!(begun.elapsed() < PATIENCE, "{page}");
+        page = shown();
+    }
+    assert!(page.contains(&format!("at {}</h1>", receiver.at)), "{page}");
+    assert!(page.contains("<td>received bytes</td>"), "{page}");
+    assert!(page.contains("<td>whole files</td><td class=\"number\">1</td>"), "{page}");
+    assert!(page.contains("For "), "{page}");
 }
 
 #[test]

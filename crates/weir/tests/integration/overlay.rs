@@ -3,6 +3,7 @@
 
 mod streams;
 
+use crate::browser;
 use crate::hosts::{bytes, send_signal, text, weir};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -21,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The names of nodes, and the pairs that have a link.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const LINKS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
+/// The loopback address at which each node, in a namespace of its own, shows its status.
+const METRICS: &str = "127.0.0.1:9100";
 /// A service of the file of node a, which SIGHUP may change.
 const SERVICE: &str = "[[service]]\nname = 'video'\nports = 5000\nadmit = { kind = 'log', priority = 2.0 }\n";
 
@@ -131,7 +134,7 @@ impl Triangle {
 
     /// Starts a node, and waits until it works.
     fn start(&self, node: usize) -> Node {
-        let mut command = weir(&["overlay", "node", self.path(node).to_str().unwrap()]);
+        let mut command = weir(&["overlay", "node", self.path(node).to_str().unwrap(), "--metrics", METRICS]);
         let mut child = self.inside(node, || command.stderr(Stdio::piped()).spawn().unwrap());
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
@@ -244,6 +247,15 @@ fn programs_of_three_sites_reach_each_other_and_every_flow_is_told() {
     assert!(flow("10.1.0.1-10.2.0.1/ip")["sent_bytes"].as_u64().unwrap() > 4000);
     for none in ["foreign_source", "not_opened", "forged_announcements", "malformed", "unknown_destination"] {
         assert_eq!(status["packets"][none], 0, "{none}");
+    }
+
+    if let Some(browser) = browser::browser() {
+        let page = triangle
+            .inside(0, || browser::at_rest(&browser, &format!("http://{METRICS}/"), "1200,900", 3000));
+        assert!(page.contains("overlay node a at 0.0.0.0:7770</h1>"), "{page}");
+        let row = |cells: &[&str]| cells.iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>();
+        assert!(page.contains(&row(&["10.1.0.1:4000-10.2.0.1:5000/udp", "b", "video", "on"])), "{page}");
+        assert!(page.contains("<td>b</td><td class=\"number\">up</td>"), "{page}");
     }
 
     let why = triangle.said(0, &["overlay", "why", "10.1.0.1:4000"]);

@@ -1,7 +1,7 @@
 //! What a running node tells of itself, its neighbours and its flows.
 
 use super::Running;
-use crate::frame::status::{Counters, Part, Status};
+use crate::frame::status::{Counters, Details, Part, Status};
 use crate::overlay::proxies::Proxies;
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
@@ -86,15 +86,11 @@ impl Running<'_> {
                 "bound": event.reason.bound,
             })
         });
-        let to = match flow.to {
-            Key::Node(id) => self.plan.name_of(id).to_owned(),
-            Key::Group(group) => Ipv4Addr::from_bits(group.0).to_string(),
-        };
         json!({
             "flow": name_of(&flow.inner),
             "keys": keys_of(&flow.inner),
             "service": flow.service,
-            "to": to,
+            "to": self.name_of(flow.to),
             "utility": flow.utility,
             "priority": flow.priority,
             "stands": flow.standing.name(),
@@ -105,6 +101,14 @@ impl Running<'_> {
             "refused": flow.refused,
             "decisions": decisions.collect::<Vec<_>>(),
         })
+    }
+
+    /// The name of where a flow goes.
+    fn name_of(&self, to: Key) -> String {
+        match to {
+            Key::Node(id) => self.plan.name_of(id).to_owned(),
+            Key::Group(group) => Ipv4Addr::from_bits(group.0).to_string(),
+        }
     }
 
     fn counts(&self) -> Vec<(String, u64)> {
@@ -160,7 +164,31 @@ impl Running<'_> {
             },
             part: "neighbour".into(),
             parts: parts.collect(),
+            details: Details {
+                name: "flow".into(),
+                rows: self.site.told().map(|flow| self.row(&flow)).collect(),
+            },
             ..Status::default()
+        }
+    }
+
+    /// A flow on the page.
+    fn row(&self, flow: &Told<'_>) -> Part {
+        let labels = [
+            ("flow", name_of(&flow.inner)),
+            ("to", self.name_of(flow.to)),
+            ("service", flow.service.unwrap_or("-").to_owned()),
+            ("stands", flow.standing.name().to_owned()),
+        ];
+        let values = [
+            ("admitted_mbps", flow.rate.bits_per_sec() as f64 / 1e6),
+            ("sent_bytes", flow.sent.get() as f64),
+            ("waiting", flow.waiting as f64),
+            ("refused", flow.refused as f64),
+        ];
+        Part {
+            labels: labels.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
+            values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
         }
     }
 }
