@@ -143,6 +143,11 @@ impl LivePacket {
         }
     }
 
+    /// Hides the TCP header from the fabric, which then reads no round trips from it.
+    pub(crate) fn hide_tcp(&mut self) {
+        self.frame_mut().facts.tcp = None;
+    }
+
     /// Sets the destination address of the frame.
     pub(crate) fn address_to(&mut self, mac: Mac) {
         self.frame_mut().bytes[..6].copy_from_slice(&mac);

@@ -1,6 +1,7 @@
 //! When datagrams enter the overlay and when they leave it. What daemons send is sealed and made anew at each of them, so a datagram of a
 //! workload gets a number as it leaves its host, in the last bytes of its payload, which are zeros otherwise; at the end of its receiver's
-//! site the number tells when that was. Streams over proxies have no such packets.
+//! site the number tells when that was. Streams over proxies have no such packets, and what a proxy acknowledges to a host says nothing of
+//! the way across, so that no round trips are read from it.
 
 use super::Dissolved;
 use crate::packet::LivePacket;
@@ -19,7 +20,15 @@ const MOST: usize = 1 << 14;
 
 /// All flows that the overlay carries.
 #[derive(Debug, Default)]
-pub(crate) struct Crossings(Vec<Option<Crossing>>);
+pub(crate) struct Crossings(Vec<Option<Carried>>);
+
+/// How the overlay carries a flow.
+#[derive(Debug)]
+enum Carried {
+    Datagrams(Crossing),
+    /// The stream of a host behind this end.
+    Stream(usize),
+}
 
 /// The datagrams of a flow that are under way.
 #[derive(Debug)]
@@ -40,10 +49,13 @@ impl Crossings {
     /// None under way.
     pub(crate) fn new(dissolved: &Dissolved) -> Crossings {
         let run = &dissolved.run;
-        let crossing = |flow: usize| {
+        let carried = |flow: usize| {
             let (group, pair) = (&run.groups[run.flows[flow].group], run.pair(flow));
-            let carriage = group.overlay.as_ref().filter(|_| is_numbered(group.workload.role()))?;
-            Some(Crossing {
+            let carriage = group.overlay.as_ref()?;
+            if !matches!(group.workload.role(), Role::Datagrams(_)) {
+                return dissolved.gate(pair.from).map(Carried::Stream);
+            }
+            Some(Carried::Datagrams(Crossing {
                 from: pair.from,
                 gate: dissolved.gate(pair.to)?,
                 deadline: carriage.deadline,
@@ -51,27 +63,30 @@ impl Crossings {
                 left: VecDeque::new(),
                 in_time: 0,
                 times: Histogram::new(),
-            })
+            }))
         };
-        Crossings((0..run.flows.len()).map(crossing).collect())
+        Crossings((0..run.flows.len()).map(carried).collect())
     }
 
     /// A packet enters the fabric at a node.
     pub(crate) fn enters(&mut self, node: usize, packet: &mut LivePacket, now: Time) {
-        let Some(Some(crossing)) = self.0.get_mut(packet.flow().0 as usize) else { return };
-        if node == crossing.from {
-            crossing.leaves(packet, now);
-        } else if node == crossing.gate {
-            crossing.arrives(packet, now);
+        match self.0.get_mut(packet.flow().0 as usize) {
+            Some(Some(Carried::Datagrams(crossing))) if node == crossing.from => crossing.leaves(packet, now),
+            Some(Some(Carried::Datagrams(crossing))) if node == crossing.gate => {
+                crossing.arrives(packet, now)
+            }
+            Some(Some(Carried::Stream(gate))) if node == *gate => packet.hide_tcp(),
+            _ => {}
         }
     }
 
     /// Records the period that ends now.
     pub(crate) fn sample(&mut self, at: Time, recorder: &mut dyn Recorder) {
-        for (flow, crossing) in (0..).zip(&mut self.0) {
-            let Some(crossing) = crossing.as_mut().filter(|crossing| crossing.times.count() > 0) else {
+        for (flow, carried) in (0..).zip(&mut self.0) {
+            let Some(Carried::Datagrams(crossing)) = carried else { continue };
+            if crossing.times.count() == 0 {
                 continue;
-            };
+            }
             let (in_time, times) =
                 (std::mem::take(&mut crossing.in_time), std::mem::take(&mut crossing.times));
             recorder.transit(&TransitSample {
@@ -86,10 +101,6 @@ impl Crossings {
             });
         }
     }
-}
-
-fn is_numbered(role: Role) -> bool {
-    matches!(role, Role::Datagrams(_))
 }
 
 /// The end of a datagram's payload, where its number is, and its checksum.
