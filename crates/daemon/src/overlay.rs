@@ -9,6 +9,7 @@ mod node;
 mod proxies;
 mod sealing;
 mod signing;
+mod up;
 
 use crate::failure::Failure;
 use crate::frame::{Common, Daemon, Process};
@@ -22,6 +23,7 @@ use clap::{Args, Subcommand};
 use config::Plan;
 use signing::SigningKey;
 use std::path::{Path, PathBuf};
+use up::UpArgs;
 
 /// The arguments of `weir overlay`.
 #[derive(Debug, Args)]
@@ -43,6 +45,8 @@ enum Action {
     Keygen(KeygenArgs),
     /// Read a node's file and say what the node would be
     Check(CheckArgs),
+    /// Run the overlay of a lab on this host, without its traffic, and say how to enter its nodes and hosts
+    Up(UpArgs),
     /// Run a node: programs of the site use the overlay by a device with routes to the other sites
     Node(NodeArgs),
     /// Show the neighbours and the flows of the nodes on this host
@@ -62,6 +66,7 @@ impl Run for OverlayArgs {
         match &self.action {
             Action::Keygen(args) => args.run(),
             Action::Check(args) => args.run(),
+            Action::Up(args) => args.run(),
             Action::Node(args) => Run::run(args),
             Action::Status(args) => args.run(),
             Action::Why(args) => args.run(),

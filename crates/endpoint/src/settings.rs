@@ -69,6 +69,29 @@ impl Settings {
         "sender_clock",
         "receiver_clock",
     ];
+
+    /// The settings of Linux where nothing else is asked for.
+    pub fn usual() -> Settings {
+        let cc = weir_control::Config::Cubic(Default::default());
+        let (codepoint, feedback) = cc.signals();
+        Settings {
+            cc,
+            ecn: false,
+            codepoint,
+            feedback,
+            window_scaling: true,
+            sack: true,
+            rto_min: RTO_MIN,
+            limited_transmit: true,
+            delayed_ack: None,
+            window_updates: false,
+            send_buffer: Buffer::SEND,
+            receive_buffer: Buffer::RECEIVE,
+            pacing: false,
+            sender_clock: Clock::default(),
+            receiver_clock: Clock::default(),
+        }
+    }
 }
 
 fn yes() -> bool {
@@ -104,4 +127,13 @@ pub struct Buffer {
     pub initial: Bytes,
     /// Largest size with autotuning.
     pub max: Bytes,
+}
+
+impl Buffer {
+    /// Linux's `tcp_wmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 16 KiB, 4 MiB.
+    pub const SEND: Buffer =
+        Buffer { min: Bytes::new(4096), initial: Bytes::new(16_384), max: Bytes::new(4_194_304) };
+    /// Linux's `tcp_rmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 128 KiB, 6 MiB.
+    pub const RECEIVE: Buffer =
+        Buffer { min: Bytes::new(4096), initial: Bytes::new(131_072), max: Bytes::new(6_291_456) };
 }

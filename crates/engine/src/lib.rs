@@ -45,6 +45,7 @@ pub use folder::{ResultFolder, holds_results};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use location::RunLocation;
 pub use lock::{Lock, writer};
+pub use overlay::offered;
 pub use overview::{Overview, check_lengths, overview};
 pub use rerun::Asked;
 pub use results::{Count, FinishedRun, Results, ResultsError};

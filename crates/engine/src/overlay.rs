@@ -176,7 +176,7 @@ fn terms(run: &Run, flow: usize, carriage: &Carriage) -> Terms {
 
 /// The rate of payload that a flow of a group offers; `None` if it always has data. The rate of a workload of datagrams counts whole IP
 /// packets, that of a stream counts payload.
-pub(crate) fn offered(group: &Group) -> Option<Rate> {
+pub fn offered(group: &Group) -> Option<Rate> {
     let bytes = group.workload.wanted(Span::from_secs(1))?.get() as f64;
     let payload = group
         .workload

@@ -3,12 +3,13 @@
 //! frames ([`port`], [`ring`], and [`shut`], which keeps them from the kernel's own stack) and for datagrams ([`udp`]), connections with
 //! addresses of other hosts ([`transparent`]), devices whose other end is the process ([`tun`]). Processes: the [`clock`] and scheduling,
 //! [`signals`], [`privileges`], those that end with the one that started them ([`process`]), what they ask each other ([`question`]),
-//! folders that one of them uses at a time ([`lock`]).
+//! folders that one of them uses at a time ([`lock`]), and folders that end with the processes that use them ([`memory`]).
 
 pub mod clock;
 pub mod device;
 pub mod ethtool;
 pub mod lock;
+pub mod memory;
 pub mod namespace;
 pub mod netlink;
 pub mod nft;

@@ -6,9 +6,12 @@ use rustix::net::{
     SendFlags,
 };
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
+};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -17,6 +20,9 @@ use std::time::{Duration, Instant};
 const MOST_PASSED: usize = 4;
 /// Interval between two looks whether processes have ended.
 const LOOK_UP: Duration = Duration::from_millis(5);
+
+/// A tick of proc_pid_stat(5): `USER_HZ` is 100 on every architecture that Linux still supports.
+const MILLIS_A_TICK: u64 = 10;
 
 /// How long a thread that was joined may be there.
 const JOINED: Duration = Duration::from_millis(200);
@@ -75,9 +81,10 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// Makes a command run inside a network namespace, with no signal blocked, and end when the thread that starts it ends.
-pub fn inside(command: &mut Command, namespace: &OwnedFd) {
-    let namespace: RawFd = namespace.as_raw_fd();
+/// Makes a command run inside a network namespace, which must be there when the command starts, with no signal blocked, and end when the
+/// thread that starts it ends.
+pub fn inside(command: &mut Command, namespace: impl AsFd) {
+    let namespace: RawFd = namespace.as_fd().as_raw_fd();
     // SAFETY: the functions change the new process alone, and allocate nothing; the set is set by sigemptyset(3) before it is used.
     unsafe {
         command.pre_exec(move || {
@@ -92,6 +99,34 @@ pub fn inside(command: &mut Command, namespace: &OwnedFd) {
             Ok(())
         })
     };
+}
+
+/// Gives a command those rights of this process that it would lose as an ordinary user's: in a user namespace a process has them without
+/// being root, and what it executes has them only if they are ambient (capabilities(7)).
+pub fn keep_rights(command: &mut Command, rights: CapabilitySet) {
+    // SAFETY: the functions change the new process alone, and allocate nothing.
+    unsafe {
+        command.pre_exec(move || {
+            let held = capabilities(None)?;
+            let kept = held.permitted & rights;
+            set_capabilities(None, CapabilitySets { inheritable: held.inheritable | kept, ..held })?;
+            for right in kept.iter() {
+                configure_capability_in_ambient_set(right, true)?;
+            }
+            Ok(())
+        })
+    };
+}
+
+/// The processor time of a process so far (fields 14 and 15 of proc_pid_stat(5)); zero if there is none.
+pub fn time_of(process: u32) -> Duration {
+    let of = || {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<u64>().ok();
+        Some(Duration::from_millis((ticks()? + ticks()?) * MILLIS_A_TICK))
+    };
+    of().unwrap_or_default()
 }
 
 /// A child that has ended; `None` if there is none that has. Its process id, and its status.

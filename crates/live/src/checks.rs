@@ -9,17 +9,6 @@ use weir_control::Feedback;
 use weir_engine::EngineError;
 use weir_plan::{Group, Run};
 
-/// Refuses the overlay: its daemons do not exist yet.
-pub(crate) fn check_overlay(run: &Run) -> Result<(), EngineError> {
-    if run.groups.iter().all(|group| group.overlay.is_none()) {
-        return Ok(());
-    }
-    Err(unable(
-        "the overlay has no daemons yet that would run its nodes between hosts".into(),
-        "use `--on sim`, or write overlay = false in every traffic group and remove [overlay]",
-    ))
-}
-
 /// Refuses datagrams that the fabric is to send at exact times by a transport that the kernel does not have.
 pub(crate) fn check_transports(run: &Run) -> Result<(), EngineError> {
     for group in &run.groups {

@@ -52,9 +52,9 @@ pub struct Check {
 
 /// Makes all checks, in about five seconds. `privilege` is the result of [`weir_linux::enter`].
 pub fn examine(privilege: std::io::Result<Privilege>) -> Vec<Check> {
-    let before = Load::now();
+    let before = Load::now(std::time::Duration::ZERO);
     let clock = clock_lateness();
-    let load = before.and_then(|before| Some(Load::now()?.since(&before)));
+    let load = before.and_then(|before| Some(Load::now(std::time::Duration::ZERO)?.since(&before)));
     let mut checks = vec![namespaces(privilege), packet_sockets()];
     checks.extend(clock.as_ref().ok().map(|clock| scheduling(clock.scheduling)));
     let clock = match clock {

@@ -1,6 +1,7 @@
 //! The live engine: builds the testbed of a run, starts the pump and the applications, writes the records down, and says at
 //! the end how far the result can be trusted.
 
+mod environment;
 mod warnings;
 
 use crate::address::MAX_FLOWS;
@@ -8,7 +9,7 @@ use crate::apps::{Apps, AppsReport};
 use crate::card;
 use crate::checks::{
     check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
-    check_overlay, check_transports,
+    check_transports,
 };
 use crate::command::{Ended, commands};
 use crate::control::{Links, Listener};
@@ -16,6 +17,7 @@ use crate::controls::{Controls, unable};
 use crate::counts::SharedCounts;
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
+use crate::overlay::{self, Daemons, Dissolved, Watched, dissolved, join};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
 use crate::sockets;
@@ -27,9 +29,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use warnings::{changed, warnings};
-use weir_base::{Histogram, Span, Time, not_started};
+use weir_base::{Span, Time, not_started};
 use weir_engine::{Audit, Engine, EngineError, Outcome, PacketLog, Watch, cores, observer};
-use weir_linux::clock::{Clock, MemoryLock, Scheduling};
+use weir_linux::clock::{Clock, MemoryLock};
 use weir_linux::namespace::{may_make_namespaces, sysctl};
 use weir_plan::{Group, Ip, Run};
 use weir_record::Recorder;
@@ -37,7 +39,7 @@ use weir_record::Recorder;
 /// Time from the end of the set-up to the start of the run, long enough for every thread to be waiting for it.
 const HEAD_START: Span = Span::from_millis(50);
 /// How long records are held back so that those of both threads are written in order.
-const REORDERING: Span = Span::from_millis(250);
+const REORDERING: Span = Span::from_millis(500);
 
 /// Real Linux.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,7 +56,8 @@ impl Engine for Live {
 
     fn check(&self, run: &Run) -> Result<(), EngineError> {
         weir_engine::check_traces(run)?;
-        check_overlay(run)?;
+        overlay::check(run)?;
+        let Dissolved { run, .. } = &dissolved(run);
         check_transports(run)?;
         check_feedback(run)?;
         check_acknowledgements(run)?;
@@ -89,12 +92,29 @@ impl Engine for Live {
             let what = what.to_owned();
             move |error: io::Error| EngineError::Failed(format!("{what}: {error}"))
         };
-        let controls = Controls::load(run)?;
-        let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
-        let run = &card::behind_the_kernels(run);
+        let mut hosts = dissolved(run);
+        let controls = Controls::load(&hosts.run)?;
+        let testbed = Testbed::build(&hosts.run, &hosts.sites).map_err(failed("cannot build the testbed"))?;
+        hosts.run = card::behind_the_kernels(&hosts.run);
+        let daemons = match hosts.sites.is_empty() {
+            true => None,
+            false => {
+                let mut daemons = Daemons::start(run, &hosts, &testbed)?;
+                join(&hosts, &testbed, &mut daemons, watch.cancel)?;
+                Some(daemons)
+            }
+        };
         let title = format!("run {} of {}", run.id, run.lab);
-        let session =
-            Session { run, testbed: &testbed, controls: &controls, watch, title: &title, program: None };
+        let between = daemons.as_ref().map(|daemons| Between { planned: run, dissolved: &hosts, daemons });
+        let session = Session {
+            run: &hosts.run,
+            testbed: &testbed,
+            controls: &controls,
+            watch,
+            title: &title,
+            between,
+            program: None,
+        };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
@@ -123,6 +143,14 @@ impl Program<'_> {
     }
 }
 
+/// The overlay between the hosts of a run.
+pub(crate) struct Between<'a> {
+    /// The run as it was planned.
+    pub(crate) planned: &'a Run,
+    pub(crate) dissolved: &'a Dissolved,
+    pub(crate) daemons: &'a Daemons<'a>,
+}
+
 /// One run on its testbed.
 pub(crate) struct Session<'a> {
     pub(crate) run: &'a Run,
@@ -131,6 +159,8 @@ pub(crate) struct Session<'a> {
     pub(crate) watch: &'a Watch<'a>,
     /// What the run is, for those who ask for its links.
     pub(crate) title: &'a str,
+    /// The overlay between the hosts; `None` without one.
+    pub(crate) between: Option<Between<'a>>,
     /// The program for which the run is; `None` if the run lasts as long as its lab says.
     pub(crate) program: Option<Program<'a>>,
 }
@@ -161,7 +191,7 @@ impl Session<'_> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (records, inbox) = channel();
         let memory = MemoryLock::take();
-        let (load, backlog) = (Load::now(), backlog_drops());
+        let (load, backlog) = (self.load(), backlog_drops());
         let packets = run.packets.then(PacketLog::default);
         let clock = Clock::starting_in(HEAD_START);
         let commands = match self.program {
@@ -172,14 +202,15 @@ impl Session<'_> {
         let mut links = Links::new(run, self.title, clock, changes);
         let control = Listener::open()?;
         let ended: Mutex<Vec<Ended>> = Mutex::default();
-        let command_relay = Relay(records.clone());
+        let lost: Mutex<Option<String>> = Mutex::default();
+        let (command_relay, node_relay) = (Relay(records.clone()), Relay(records.clone()));
         let apps = Apps::new(run, self.testbed, flow_sockets, clock, &counts, Relay(records.clone()))?;
         let setup = Setup {
             run,
             clock,
             ring,
             sender,
-            devices: self.testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
+            devices: self.testbed.devices(),
             relay: Relay(records),
             counts: &counts,
             cancel: &stop,
@@ -187,6 +218,7 @@ impl Session<'_> {
             observer: observer(packets, self.watch.capture.clone()),
             changes: asked,
             beyond: self.program.as_ref().map(|program| program.beyond),
+            overlay: self.between.as_ref().map(|between| between.dissolved),
         };
         let (pumped, driven, usage, drops, shaped, lasted) = std::thread::scope(|scope| {
             let pumping =
@@ -217,6 +249,13 @@ impl Session<'_> {
                 .name("weir-control".into())
                 .spawn_scoped(scope, || control.serve(&mut links, &over))
                 .map_err(given_up)?;
+            for number in 0..self.between.as_ref().map_or(0, |between| between.daemons.count()) {
+                let (relay, over, stop, lost) = (node_relay.clone(), &over, &stop, &lost);
+                std::thread::Builder::new()
+                    .name("weir-node".into())
+                    .spawn_scoped(scope, move || self.watch_node(number, clock, over, stop, relay, lost))
+                    .map_err(given_up)?;
+            }
             if let Some(program) = &self.program {
                 let (over, stop, ended) = (&over, &stop, &ended);
                 std::thread::Builder::new()
@@ -226,7 +265,7 @@ impl Session<'_> {
             }
             let mut held = self.write_down(&inbox, recorder, clock, &stop, || pumping.is_finished());
             let pumped = pumping.join().unwrap_or_else(|_| Err(io::Error::other("the pump panicked")));
-            let usage = load.and_then(|load| Some(Load::now()?.since(&load)));
+            let usage = load.and_then(|load| Some(self.load()?.since(&load)));
             let lasted = clock.now().since(Time::ZERO).min(run.duration);
             let (drops, shaped) = (self.drops(backlog), self.shaped());
             over.store(true, Ordering::Release);
@@ -244,6 +283,9 @@ impl Session<'_> {
         if let Some(failure) = ended.iter().find_map(|ended| ended.failure.clone()) {
             return Ok(Err(EngineError::Command(failure)));
         }
+        if let Some(lost) = lost.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            return Ok(Err(EngineError::Failed(lost)));
+        }
         if pumped.cancelled && self.program.is_none() {
             return Ok(Err(EngineError::Cancelled));
         }
@@ -251,6 +293,32 @@ impl Session<'_> {
         let memory_locked = memory.held();
         let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted };
         Ok(Ok(self.outcome(&pumped, &driven, &around)))
+    }
+
+    /// The load of the processors, where daemons of the run are part of the run.
+    fn load(&self) -> Option<Load> {
+        Load::now(self.between.as_ref().map(|between| between.daemons.used()).unwrap_or_default())
+    }
+
+    /// Records what a node of the overlay tells until the run is over. If its daemon is lost, so is the run.
+    fn watch_node(
+        &self,
+        number: usize,
+        clock: Clock,
+        over: &AtomicBool,
+        stop: &AtomicBool,
+        relay: Relay,
+        lost: &Mutex<Option<String>>,
+    ) {
+        let Some(Between { planned, dissolved, daemons }) = &self.between else { return };
+        let (site, asking) = (&dissolved.sites[number], daemons.question(number));
+        let namespace = &self.testbed.sites[number].namespace;
+        if let Err(error) = (Watched { planned, site, namespace, asking, clock }).watch(over, relay) {
+            stop.store(true, Ordering::Release);
+            let what = format!("the daemon of node {} no longer answers ({error})", site.name);
+            let mut lost = lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            lost.get_or_insert_with(|| daemons.with_last_words(number, &what));
+        }
     }
 
     /// Writes records as they come, in the order of their times, until the pump is done. Returns the records still held back
@@ -310,6 +378,10 @@ impl Session<'_> {
         all
     }
 
+    fn remarks(&self) -> Vec<String> {
+        self.between.as_ref().map_or_else(Vec::new, |between| overlay::remarks(between.planned))
+    }
+
     fn outcome(&self, pumped: &PumpReport, driven: &AppsReport, around: &Surroundings) -> Outcome {
         let run = self.run;
         let totals = pumped.totals;
@@ -357,58 +429,9 @@ impl Session<'_> {
             audit,
             invalid,
             prototypes: vec![],
-            warnings: [changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
+            warnings: [self.remarks(), changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
             environment: self.environment(pumped, driven, around, &limits),
         }
-    }
-
-    fn environment(
-        &self,
-        pumped: &PumpReport,
-        driven: &AppsReport,
-        around: &Surroundings,
-        limits: &Limits,
-    ) -> Map<String, Value> {
-        let uname = rustix::system::uname();
-        let mut environment = Map::new();
-        let mut put = |name: &str, value: Value| environment.insert(name.to_owned(), value);
-        put("kernel", uname.release().to_string_lossy().into());
-        put("processors", cores().into());
-        put("scheduling", pumped.scheduling.map_or("", Scheduling::name).into());
-        put("lasted_s", around.lasted.as_secs_f64().into());
-        put("memory_locked", around.memory_locked.into());
-        put("lateness_us", spread(&pumped.lateness.releases));
-        put("lateness_limit_us", (limits.p99.as_nanos() as f64 / 1e3).into());
-        put("stalls", pumped.lateness.stalls().into());
-        put("stalled_ms", pumped.lateness.stalled().as_millis_f64().into());
-        put("ring_wait_us", spread(&pumped.ring_wait));
-        put(
-            "pump_core_share",
-            json!({ "mean": round(pumped.mean), "peak_100ms": round(pumped.peak), "rests": pumped.rests }),
-        );
-        if let Some(usage) = around.usage {
-            put("foreign_load_cores", round(usage.foreign));
-            put("steal_cores", round(usage.steal));
-        }
-        put("ignored_frames", pumped.ignored.into());
-        put("drops_outside", Value::Object(around.drops.clone()));
-        if !around.ended.is_empty() {
-            let how = around.ended.iter().map(|ended| (ended.flow.clone(), ended.how.clone().into()));
-            put("commands", Value::Object(how.collect()));
-        }
-        put("ring_drops", pumped.ring_drops.into());
-        put("refused_sends", pumped.refused.into());
-        if !around.shaped.is_empty() {
-            put("shaped_packets", Value::Object(around.shaped.clone()));
-        }
-        put("clock_steps_ms", pumped.clock_steps.as_millis_f64().into());
-        put("tcp_info_every_periods", driven.sampled_every.into());
-        if driven.gap_error.count() > 0 {
-            put("datagram_gap_error_us", spread(&driven.gap_error));
-        }
-        put("loaded_controls", self.controls.names().into());
-        put("sysctls", Value::Object(self.testbed.effective_settings(self.run)));
-        environment
     }
 }
 
@@ -427,21 +450,4 @@ fn base_rtt(run: &Run) -> Span {
 /// The smallest delay target of any queue in the run.
 fn smallest_target(run: &Run) -> Option<Span> {
     run.network.links.iter().filter_map(|link| link.queue.target()).min()
-}
-
-/// The usual percentiles of a histogram, in microseconds.
-fn spread(histogram: &Histogram) -> Value {
-    let micros = |span: Option<Span>| span.map(|span| span.as_nanos() as f64 / 1e3);
-    json!({
-        "count": histogram.count(),
-        "mean": micros(histogram.mean()),
-        "p50": micros(histogram.percentile(0.5)),
-        "p99": micros(histogram.percentile(0.99)),
-        "p99.9": micros(histogram.percentile(0.999)),
-        "max": micros(histogram.max()),
-    })
-}
-
-fn round(share: f64) -> Value {
-    ((share * 1000.0).round() / 1000.0).into()
 }

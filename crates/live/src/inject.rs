@@ -2,6 +2,7 @@
 //! busy the hosts are. A socket of the receiving host receives them.
 
 use crate::frame::{sum_up, udp_frame};
+use crate::overlay::Crossings;
 use crate::packet::{LivePacket, Pool};
 use crate::relay::Relay;
 use std::cmp::Reverse;
@@ -75,12 +76,18 @@ impl Injector {
     }
 
     /// Runs the source that is due next, at its due time, to which the fabric has been advanced.
-    pub(crate) fn inject(&mut self, pool: &Pool, fabric: &mut Fabric<LivePacket>, relay: &mut Relay) {
+    pub(crate) fn inject(
+        &mut self,
+        pool: &Pool,
+        fabric: &mut Fabric<LivePacket>,
+        crossings: &mut Crossings,
+        relay: &mut Relay,
+    ) {
         let Some(Reverse((now, index))) = self.due.pop() else { return };
         let Source { application, first, flows } = &mut self.sources[index];
         for flow in 0..flows.len() {
             if application.wake(flow) <= now {
-                let mut sockets = Injected { flows, pool, fabric, now };
+                let mut sockets = Injected { flows, pool, fabric, crossings, now };
                 application.on_timer(flow, now, &mut sockets, &mut |flow, notice| {
                     record_notice(relay, *first + flow, &notice, now);
                 });
@@ -104,6 +111,7 @@ struct Injected<'a> {
     flows: &'a mut [Sender],
     pool: &'a Pool,
     fabric: &'a mut Fabric<LivePacket>,
+    crossings: &'a mut Crossings,
     now: Time,
 }
 
@@ -115,7 +123,13 @@ impl Sockets for Injected<'_> {
 
     fn at(&mut self, flow: usize, end: End) -> Option<Injection<'_>> {
         let sender = self.flows.get_mut(flow).filter(|_| end == End::Sender)?;
-        Some(Injection { sender, pool: self.pool, fabric: self.fabric, now: self.now })
+        Some(Injection {
+            sender,
+            pool: self.pool,
+            fabric: self.fabric,
+            crossings: self.crossings,
+            now: self.now,
+        })
     }
 }
 
@@ -124,6 +138,7 @@ struct Injection<'a> {
     sender: &'a mut Sender,
     pool: &'a Pool,
     fabric: &'a mut Fabric<LivePacket>,
+    crossings: &'a mut Crossings,
     now: Time,
 }
 
@@ -153,8 +168,9 @@ impl Socket for Injection<'_> {
             room.copy_from_slice(head);
             sum_up(frame, ip);
         }
-        if let Some(mut packet) = self.pool.packet(frame) {
+        if let Some(mut packet) = self.pool.packet(from, frame) {
             packet.set_dscp(dscp);
+            self.crossings.enters(from, &mut packet, self.now);
             self.fabric.inject_exact(from, packet, self.now);
         }
         Ok(())

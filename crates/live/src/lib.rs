@@ -25,6 +25,7 @@ mod kernel_socket;
 mod lateness;
 mod load;
 mod output;
+mod overlay;
 mod packet;
 mod ping;
 mod pump;
@@ -39,6 +40,7 @@ pub use answer::answer;
 pub use datagram::datagram;
 pub use engine::Live;
 pub use headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
+pub use overlay::{Entrance, up};
 #[doc(hidden)]
 pub use packet::examine_frame;
 pub use ping::ping;

@@ -49,8 +49,8 @@ impl Usage {
 }
 
 impl Load {
-    /// Reads the load; `None` if /proc/stat cannot be read or has another format.
-    pub(crate) fn now() -> Option<Load> {
+    /// Reads the load; `children` is the time that processes of the run have used beside this one. `None` if /proc/stat cannot be read or has another format.
+    pub(crate) fn now(children: Duration) -> Option<Load> {
         let text = std::fs::read_to_string("/proc/stat").ok()?;
         // user nice system idle iowait irq softirq steal (proc_stat(5)); guest time is in user already.
         let ticks: Vec<f64> =
@@ -60,7 +60,7 @@ impl Load {
             at: Instant::now(),
             busy: user + nice + system + irq + softirq,
             steal,
-            own: process_time().as_secs_f64(),
+            own: process_time().as_secs_f64() + children.as_secs_f64(),
         })
     }
 
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_processor_is_used_at_most_completely() {
-        let Some(before) = Load::now() else { return };
+        let Some(before) = Load::now(Duration::ZERO) else { return };
         std::thread::sleep(Duration::from_millis(50));
-        let usage = Load::now().unwrap().since(&before);
+        let usage = Load::now(Duration::ZERO).unwrap().since(&before);
         let cores = weir_engine::cores() as f64;
         // /proc/stat counts in hundredths of a second.
         assert!(usage.foreign >= 0.0 && usage.foreign <= cores * 1.5 + 0.5, "{usage:?}");

@@ -24,6 +24,9 @@ pub(crate) struct Directory {
     pub commands: Vec<Option<FlowId>>,
     /// The node to which packets for addresses outside the network go; `None` if there is no way out.
     pub beyond: Option<usize>,
+    /// For each node, where all packets go that enter there, whatever their destination address; `None` where that says it. Nodes beyond
+    /// the end have no such way.
+    pub ways: Vec<Option<usize>>,
 }
 
 /// Unused frames. They stay boxed, since packets are moved about as pointers.
@@ -68,9 +71,9 @@ impl Pool {
         Pool { free: Rc::default(), directory: Rc::new(directory), room: mtu + ETHERNET }
     }
 
-    /// Copies a frame into a packet; `None` if it is not an IP packet for an addressed node of this network.
-    pub(crate) fn packet(&self, frame: &[u8]) -> Option<LivePacket> {
-        let facts = Facts::read(frame, &self.directory)?;
+    /// Copies a frame that enters at a node into a packet; `None` if it is not an IP packet for an addressed node of this network.
+    pub(crate) fn packet(&self, node: usize, frame: &[u8]) -> Option<LivePacket> {
+        let facts = Facts::read(node, frame, &self.directory)?;
         let mut packet = self.free.borrow_mut().pop().unwrap_or_else(|| {
             Box::new(Frame {
                 bytes: Vec::with_capacity(self.room),
@@ -138,6 +141,11 @@ impl LivePacket {
         if self.dscp() != dscp {
             self.set_traffic_class(dscp.with(self.ecn()));
         }
+    }
+
+    /// Hides the TCP header from the fabric, which then reads no round trips from it.
+    pub(crate) fn hide_tcp(&mut self) {
+        self.frame_mut().facts.tcp = None;
     }
 
     /// Sets the destination address of the frame.
@@ -275,7 +283,7 @@ fn checked_byte(ip: &[u8], facts: &Facts) -> usize {
 }
 
 impl Facts {
-    fn read(frame: &[u8], directory: &Directory) -> Option<Facts> {
+    fn read(node: usize, frame: &[u8], directory: &Directory) -> Option<Facts> {
         let ip = frame.get(ETHERNET..)?;
         let header = match *frame.get(12..ETHERNET)?.first_chunk()? {
             ETHERTYPE_IPV4 => IpFacts::read_v4(ip)?,
@@ -284,10 +292,11 @@ impl Facts {
         };
         let IpFacts { source, destination, travels, protocol, payload } = header;
         let addressed = |node: usize| directory.addressed.get(node).copied().unwrap_or(false);
-        let destination = match addressed(destination) {
-            true => destination,
+        let destination = match directory.ways.get(node).copied().flatten() {
+            Some(way) => Some(way).filter(|_| travels)?,
+            None if addressed(destination) => destination,
             // What the way out itself sends there would come back to it.
-            false => directory.beyond.filter(|beyond| travels && source != *beyond)?,
+            None => directory.beyond.filter(|beyond| travels && source != *beyond)?,
         };
         let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
@@ -313,8 +322,9 @@ impl Facts {
 /// If the assertion fails.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
-    let directory = Directory { addressed: vec![true; 8], flows: 4, commands: vec![], beyond: None };
-    let Some(mut packet) = Pool::new(directory, 1500).packet(frame) else { return };
+    let directory =
+        Directory { addressed: vec![true; 8], flows: 4, commands: vec![], beyond: None, ways: vec![] };
+    let Some(mut packet) = Pool::new(directory, 1500).packet(0, frame) else { return };
     let _ = packet.tcp();
     let header = |packet: &LivePacket| {
         let ip = &packet.ethernet()[ETHERNET..];

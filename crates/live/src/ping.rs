@@ -5,14 +5,12 @@
 use crate::address::address_of;
 use crate::frame::checksum;
 use crate::pump::{Setup, pump};
-use crate::relay::Relay;
 use crate::testbed::Testbed;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 use weir_base::{Span, not_started};
 use weir_linux::clock::{Clock, claim_processor, nanos_of, timespec_of};
@@ -39,27 +37,13 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
     let group =
         run.groups.first().ok_or_else(|| io::Error::other("a run without groups has no hosts to ping"))?;
     let pair = group.pairs.first().ok_or_else(|| io::Error::other("the first group has no hosts"))?;
-    let testbed = Testbed::build(run)?;
+    let testbed = Testbed::build(run, &[])?;
     let host = testbed.hosts.iter().find(|host| host.node == pair.from);
     let host = host.ok_or_else(|| io::Error::other("the first group does not start at a host"))?;
-    let (ring, sender) = testbed.open_sockets(run.network.mtu().get() as usize)?;
     let run = Run { flows: vec![], duration: Span::from_secs(3600), ..run.clone() };
     let clock = Clock::starting_in(Span::from_millis(20));
     let stop = AtomicBool::new(false);
-    let setup = Setup {
-        run: &run,
-        clock,
-        ring,
-        sender,
-        devices: testbed.hosts.iter().map(|host| (host.device, host.node)).collect(),
-        relay: Relay(channel().0),
-        counts: &[],
-        cancel: &stop,
-        packets: None,
-        observer: None,
-        changes: channel().1,
-        beyond: None,
-    };
+    let setup = Setup::idle(&run, clock, &testbed, &stop, None)?;
     std::thread::scope(|scope| {
         let pumping = std::thread::Builder::new().spawn_scoped(scope, || pump(setup)).map_err(not_started)?;
         let target = SocketAddr::new(address_of(pair.to, group.ip), 0);

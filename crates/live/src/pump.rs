@@ -9,15 +9,17 @@ use crate::budget::{Allowance, Budget};
 use crate::counts::SharedCounts;
 use crate::inject::Injector;
 use crate::lateness::Lateness;
+use crate::overlay::{Crossings, Dissolved};
 use crate::packet::{Directory, LivePacket, Pool};
 use crate::relay::Relay;
+use crate::testbed::Testbed;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, channel};
 use weir_base::{Dscp, Ecn, FlowId, Histogram, Packet, Span, Time};
 use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
@@ -97,6 +99,37 @@ pub(crate) struct Setup<'a> {
     pub(crate) changes: Receiver<(usize, Change)>,
     /// The node to which packets for addresses outside the network go; `None` if there is no way out.
     pub(crate) beyond: Option<usize>,
+    /// The overlay of daemons between the hosts; `None` if there is none.
+    pub(crate) overlay: Option<&'a Dissolved>,
+}
+
+impl<'a> Setup<'a> {
+    /// The pump of a run without flows, which records nothing.
+    pub(crate) fn idle(
+        run: &'a Run,
+        clock: Clock,
+        testbed: &Testbed,
+        cancel: &'a AtomicBool,
+        overlay: Option<&'a Dissolved>,
+    ) -> io::Result<Setup<'a>> {
+        let (ring, sender) = testbed.open_sockets(run.network.mtu().get() as usize)?;
+        let (relay, changes) = (Relay(channel().0), channel().1);
+        Ok(Setup {
+            run,
+            clock,
+            ring,
+            sender,
+            devices: testbed.devices(),
+            relay,
+            counts: &[],
+            cancel,
+            packets: None,
+            observer: None,
+            changes,
+            beyond: None,
+            overlay,
+        })
+    }
 }
 
 /// The pump at work.
@@ -115,6 +148,7 @@ struct Pump<'a> {
     dscps: Vec<Dscp>,
     fabric: Fabric<LivePacket>,
     injector: Injector,
+    crossings: Crossings,
     /// The shortest time in which a packet can cross the network.
     lookahead: Span,
     /// The time to which the fabric has been advanced.
@@ -172,6 +206,7 @@ impl<'a> Pump<'a> {
             flows: run.flows.len(),
             commands: commands(run),
             beyond: setup.beyond,
+            ways: setup.overlay.map_or_else(Vec::new, Dissolved::ways),
         };
         let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
         let (mut node_of_device, mut device_of_node) = (vec![None; highest + 1], vec![0; nodes.len()]);
@@ -191,6 +226,7 @@ impl<'a> Pump<'a> {
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
             fabric: weir_engine::changeable_fabric(run),
             injector: Injector::new(run),
+            crossings: setup.overlay.map_or_else(Crossings::default, Crossings::new),
             lookahead: shortest_way(run),
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
@@ -302,14 +338,15 @@ impl<'a> Pump<'a> {
         self.stamps = stamps;
         let now = self.clock.now().min(end);
         for _ in 0..RECEIVE_TURN {
-            let (pool, report) = (&self.pool, &mut self.report);
+            let (pool, report, nodes) = (&self.pool, &mut self.report, &self.node_of_device);
             let taken = self.ring.receive(|frame| {
                 report.ring_drops += u64::from(frame.cut);
-                (frame.device, stamps.time(frame.stamp), pool.packet(frame.bytes).filter(|_| !frame.cut))
+                let node = nodes.get(frame.device as usize).copied().flatten();
+                let packet = node.filter(|_| !frame.cut).and_then(|node| pool.packet(node, frame.bytes));
+                (stamps.time(frame.stamp), node.zip(packet))
             });
-            let Some((device, stamp, packet)) = taken else { return false };
-            let node = self.node_of_device.get(device as usize).copied().flatten();
-            let (Some(node), Some(mut packet)) = (node, packet) else {
+            let Some((stamp, packet)) = taken else { return false };
+            let Some((node, mut packet)) = packet else {
                 self.report.ignored += 1;
                 continue;
             };
@@ -324,6 +361,7 @@ impl<'a> Pump<'a> {
             let at = stamp.min(now).max(self.reached);
             self.report.ring_wait.record(now.since(at));
             self.advance(at);
+            self.crossings.enters(node, &mut packet, at);
             self.fabric.inject(node, packet, at);
             if self.due.len() >= RELEASE_TURN {
                 return true;
@@ -344,7 +382,7 @@ impl<'a> Pump<'a> {
                 self.sample(stop);
             }
             if stop == self.injector.next_time() {
-                self.injector.inject(&self.pool, &mut self.fabric, &mut self.relay);
+                self.injector.inject(&self.pool, &mut self.fabric, &mut self.crossings, &mut self.relay);
             } else if stop == until {
                 return;
             }
@@ -375,6 +413,7 @@ impl<'a> Pump<'a> {
             packets.drain(&mut self.relay);
         }
         self.sampler.sample(&mut self.fabric, at, &mut self.relay, |flow| self.counts[flow].get());
+        self.crossings.sample(at, &mut self.relay);
         self.next_sample += self.run.sample;
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_base::Time;
 use weir_record::{
-    DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder, RttSample, StateSample,
-    TransportSample,
+    DecisionRecord, DelaySample, FlowEvent, FlowSample, LinkSample, Message, PacketRecord, Recorder,
+    RttSample, StateSample, TransitSample, TransportSample,
 };
 
 /// A record of any kind.
@@ -15,9 +15,11 @@ pub(crate) enum Record {
     Delay(DelaySample),
     Flow(FlowSample),
     Rtt(RttSample),
+    Transit(TransitSample),
     Transport(TransportSample),
     State(StateSample<Arc<str>>),
     Event(FlowEvent),
+    Decision(DecisionRecord<Arc<str>>),
     Message(Message),
     Packet(PacketRecord),
 }
@@ -30,9 +32,11 @@ impl Record {
             Record::Delay(record) => record.at,
             Record::Flow(record) => record.at,
             Record::Rtt(record) => record.at,
+            Record::Transit(record) => record.at,
             Record::Transport(record) => record.at,
             Record::State(record) => record.at,
             Record::Event(record) => record.at,
+            Record::Decision(record) => record.at,
             Record::Message(record) => record.at,
             Record::Packet(record) => record.at,
         }
@@ -45,11 +49,16 @@ impl Record {
             Record::Delay(record) => recorder.delay(record),
             Record::Flow(record) => recorder.flow(record),
             Record::Rtt(record) => recorder.rtt(record),
+            Record::Transit(record) => recorder.transit(record),
             Record::Transport(record) => recorder.transport(record),
             Record::State(StateSample { at, of, name, value }) => {
                 recorder.state(&StateSample { at: *at, of: *of, name, value: *value });
             }
             Record::Event(record) => recorder.event(record),
+            Record::Decision(DecisionRecord { at, flow, by, standing, rule, value, bound }) => {
+                let (at, flow, value, bound) = (*at, *flow, *value, *bound);
+                recorder.decision(&DecisionRecord { at, flow, by, standing, rule, value, bound });
+            }
             Record::Message(record) => recorder.message(record),
             Record::Packet(record) => recorder.packet(record),
         }
@@ -79,12 +88,20 @@ impl Recorder for Relay {
     fn rtt(&mut self, sample: &RttSample) {
         self.pass(Record::Rtt(sample.clone()));
     }
+    fn transit(&mut self, sample: &TransitSample) {
+        self.pass(Record::Transit(sample.clone()));
+    }
     fn transport(&mut self, sample: &TransportSample) {
         self.pass(Record::Transport(*sample));
     }
     fn state(&mut self, sample: &StateSample<&str>) {
         let StateSample { at, of, name, value } = *sample;
         self.pass(Record::State(StateSample { at, of, name: name.into(), value }));
+    }
+    fn decision(&mut self, decision: &DecisionRecord<&str>) {
+        let DecisionRecord { at, flow, by, standing, rule, value, bound } = *decision;
+        let [by, standing, rule] = [by, standing, rule].map(Arc::from);
+        self.pass(Record::Decision(DecisionRecord { at, flow, by, standing, rule, value, bound }));
     }
     fn event(&mut self, event: &FlowEvent) {
         self.pass(Record::Event(*event));

@@ -1,10 +1,14 @@
-//! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, and one for the fabric, which holds
-//! the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
+//! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, one for each node of an overlay ([`site`]), and one
+//! for the fabric, which holds the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
+
+mod site;
 
 use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
 use crate::card;
+use crate::overlay;
 use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
 use serde_json::{Map, Value};
+pub(crate) use site::Site;
 use std::io;
 use std::os::fd::AsFd;
 use weir_base::Span;
@@ -108,6 +112,8 @@ pub(crate) struct Host {
 pub(crate) struct Testbed {
     /// The hosts.
     pub hosts: Vec<Host>,
+    /// The nodes of the overlay, by their numbers.
+    pub sites: Vec<Site>,
     fabric: Namespace,
 }
 
@@ -116,8 +122,8 @@ impl Testbed {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub(crate) fn build(run: &Run) -> io::Result<Testbed> {
-        Testbed::build_with(run, |node| settings_of(&run.groups, node))
+    pub(crate) fn build(run: &Run, sites: &[overlay::Site]) -> io::Result<Testbed> {
+        Testbed::build_with(run, sites, |node| settings_of(&run.groups, node))
     }
 
     /// The same with these settings of the host at each node.
@@ -126,23 +132,34 @@ impl Testbed {
     /// What the kernel refused.
     pub(crate) fn build_with(
         run: &Run,
+        sites: &[overlay::Site],
         settings: impl Fn(usize) -> HostSettings + Sync,
     ) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
-        let mut hosts = vec![];
+        let (mut hosts, mut places) = (vec![], vec![]);
+        let at_site = |node: &usize| sites.iter().any(|site| site.has(*node));
         fabric.inside(|| {
             // A kernel without IPv6 has nothing to switch off.
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
-            for (node, host) in run.network.nodes.iter().enumerate().filter(|(_, node)| node.host) {
-                let mtu = u32::try_from(host.mtu.get()).map_err(io::Error::other)?;
-                hosts.push(add_host(node, settings(node), mtu)?);
+            let all = run.network.nodes.iter().enumerate().filter(|(_, node)| node.host);
+            for (node, _) in all.filter(|(node, _)| !at_site(node)) {
+                hosts.push(add_host(node, settings(node), mtu_of(run, node)?)?);
                 hosts
                     .last()
                     .map_or(Ok(()), |host: &Host| host.namespace.inside(|| card::set_up(run, node)))?;
             }
+            for site in sites {
+                places.push(site::add(run, site)?);
+            }
             Ok(())
         })?;
-        Ok(Testbed { hosts, fabric })
+        Ok(Testbed { hosts, sites: places, fabric })
+    }
+
+    /// All devices at the fabric's end, each with the index of its node.
+    pub(crate) fn devices(&self) -> Vec<(u32, usize)> {
+        let hosts = self.hosts.iter().map(|host| (host.device, host.node));
+        hosts.chain(self.sites.iter().flat_map(|site| site.devices.iter().copied())).collect()
     }
 
     /// Opens the fabric's sockets.
@@ -200,21 +217,10 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
         let _ = keep_order(node);
         set_up_tcp(settings)
     })?;
-    let name = format!("h{node}");
-    let near = End { name: &name, mac: fabric_mac_of(node), namespace: None };
-    let far = End { name: "eth0", mac: mac_of(node), namespace: Some(namespace.as_fd()) };
-    let mut netlink = Netlink::open()?;
-    netlink.add_veth(&near, &far, mtu)?;
-    let device = index_of(&name)?;
-    switch_offloads_off(&name)?;
-    netlink.set_up(device)?;
+    let device = add_pair(&namespace, "eth0", node, mtu)?;
     namespace.inside(|| {
         let mut netlink = Netlink::open()?;
-        netlink.set_up(index_of("lo")?)?;
         let eth0 = index_of("eth0")?;
-        switch_offloads_off("eth0")?;
-        netlink.set_gso_max_segs(eth0, 1)?;
-        netlink.set_up(eth0)?;
         settings.versions.iter().try_for_each(|ip| {
             netlink.add_address(eth0, address_of(node, *ip))?;
             netlink.add_neighbour(eth0, gateway(*ip), GATEWAY_MAC)?;
@@ -222,6 +228,28 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
         })
     })?;
     Ok(Host { node, device, namespace })
+}
+
+/// Makes the pair of devices between a node of the fabric and a namespace, where it is called `name`, without addresses. Returns the index
+/// of the fabric's end. Called inside the fabric's namespace.
+fn add_pair(namespace: &Namespace, name: &str, node: usize, mtu: u32) -> io::Result<u32> {
+    let own = format!("h{node}");
+    let near = End { name: &own, mac: fabric_mac_of(node), namespace: None };
+    let far = End { name, mac: mac_of(node), namespace: Some(namespace.as_fd()) };
+    let mut netlink = Netlink::open()?;
+    netlink.add_veth(&near, &far, mtu)?;
+    let device = index_of(&own)?;
+    switch_offloads_off(&own)?;
+    netlink.set_up(device)?;
+    namespace.inside(|| {
+        let mut netlink = Netlink::open()?;
+        netlink.set_up(index_of("lo")?)?;
+        let device = index_of(name)?;
+        switch_offloads_off(name)?;
+        netlink.set_gso_max_segs(device, 1)?;
+        netlink.set_up(device)
+    })?;
+    Ok(device)
 }
 
 /// Sets the sysctls of the namespace that the calling thread is in.
@@ -255,6 +283,11 @@ fn set_up_tcp(settings: HostSettings) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The MTU of a node's devices.
+fn mtu_of(run: &Run, node: usize) -> io::Result<u32> {
+    u32::try_from(run.network.nodes[node].mtu.get()).map_err(io::Error::other)
 }
 
 /// The index of a device of the calling thread's namespace.

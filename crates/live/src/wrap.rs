@@ -94,7 +94,7 @@ fn wrap_kept(
         reaches: (node == far).then_some(near),
         ..HostSettings::default()
     };
-    let testbed = Testbed::build_with(run, settings).map_err(failed)?;
+    let testbed = Testbed::build_with(run, &[], settings).map_err(failed)?;
     let host = |node| testbed.hosts.iter().find(|host| host.node == node);
     let (Some(near_host), Some(far_host)) = (host(near), host(far)) else {
         return Err(failed(io::Error::other("the ends of the network are no hosts")));
@@ -123,6 +123,7 @@ fn wrap_kept(
         controls: &Controls::load(run)?,
         watch: &Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None },
         title,
+        between: None,
         program: Some(engine::Program { drive: &drive, flow: WRAPPED, beyond: far }),
     };
     let outcome = session

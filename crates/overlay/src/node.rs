@@ -10,6 +10,7 @@ mod receive;
 mod reports;
 mod serve;
 mod signal;
+mod state;
 
 pub use counts::{BinBytes, Counters, Sent};
 pub use receive::Admitted;

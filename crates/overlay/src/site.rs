@@ -263,6 +263,11 @@ impl<C: Cat, S: Cover> Site<C, S> {
         }
         let Some(body) = self.exit.seal(entry.to(), &read.inner, read.body) else { return };
         let (ecn, checksum) = (read.ecn, read.checksum);
+        let keeps_newest = flow.service.is_some_and(|at| self.config.services[at].newest);
+        if let Some(older) = keeps_newest.then(|| flow.give_way()).flatten() {
+            self.exit.counts.overflowed += 1;
+            self.exit.keep(older.body);
+        }
         if let Some(overflow) = flow.push(Waiting { body, ecn, checksum }) {
             self.exit.counts.overflowed += 1;
             self.exit.keep(overflow.body);
@@ -350,6 +355,9 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let (name, admitted) = (entry.at, Admitted { ecn, checksum, ..entry.admitted });
         self.edge.has_sent(at, crate::packet::Body::bytes(&body), &self.node, now);
         self.exit.counts.admitted += 1;
+        if let Some(flow) = self.flows.get_mut(at) {
+            flow.admitted += 1;
+        }
         self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit });
     }
 

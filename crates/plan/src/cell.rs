@@ -20,7 +20,7 @@ use crate::traffic::{EcnChoice, Traffic};
 use crate::tree::Table;
 use crate::window;
 use std::collections::HashMap;
-use weir_base::{Bytes, Random, Rate, Span};
+use weir_base::{Random, Rate, Span};
 use weir_control::Feedback;
 use weir_endpoint::{Buffer, Settings};
 use weir_fabric::Network;
@@ -59,13 +59,6 @@ impl Flows {
         self.pairs.get(flow as usize).map_or(0, |pair| *pair as usize)
     }
 }
-
-/// Linux's `tcp_wmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 16 KiB, 4 MiB.
-const SEND_BUFFER: Buffer =
-    Buffer { min: Bytes::new(4096), initial: Bytes::new(16_384), max: Bytes::new(4_194_304) };
-/// Linux's `tcp_rmem` (Documentation/networking/ip-sysctl.rst): 4 KiB, 128 KiB, 6 MiB.
-const RECEIVE_BUFFER: Buffer =
-    Buffer { min: Bytes::new(4096), initial: Bytes::new(131_072), max: Bytes::new(6_291_456) };
 
 impl Cell {
     /// Reads the settings of a cell.
@@ -425,8 +418,8 @@ fn settings(
         limited_transmit: traffic.limited_transmit.unwrap_or(true),
         delayed_ack: traffic.delayed_ack,
         window_updates: traffic.window_updates.unwrap_or(false),
-        send_buffer: traffic.send_buffer.map_or(SEND_BUFFER, |memory| memory.or(SEND_BUFFER)),
-        receive_buffer: traffic.receive_buffer.map_or(RECEIVE_BUFFER, |memory| memory.or(RECEIVE_BUFFER)),
+        send_buffer: traffic.send_buffer.map_or(Buffer::SEND, |memory| memory.or(Buffer::SEND)),
+        receive_buffer: traffic.receive_buffer.map_or(Buffer::RECEIVE, |memory| memory.or(Buffer::RECEIVE)),
         pacing: traffic.pacing.unwrap_or(false),
         sender_clock: traffic.sender_clock.unwrap_or_default(),
         receiver_clock: traffic.receiver_clock.unwrap_or_default(),

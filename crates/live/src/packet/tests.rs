@@ -10,7 +10,8 @@ fn pool() -> Pool {
 }
 
 fn directory() -> Directory {
-    Directory { addressed: vec![true, false, true], flows: 3, commands: vec![None; 3], beyond: None }
+    let commands = vec![None; 3];
+    Directory { addressed: vec![true, false, true], flows: 3, commands, beyond: None, ways: vec![] }
 }
 
 /// A TCP segment of flow 1 from node 0 to node 2, with these options and `payload` bytes of payload.
@@ -35,7 +36,7 @@ fn is_sound_v6(packet: &LivePacket) -> bool {
 #[test]
 fn a_datagram_over_ipv6_is_read_as_it_was_built_and_marked_without_a_trace() {
     for (length, ecn) in [(48, Ecn::Ect0), (49, Ecn::Ect1), (1500, Ecn::Ect1)] {
-        let mut packet = pool().packet(&udp_frame(0, 2, Ip::V6, 1, length, ecn)).unwrap();
+        let mut packet = pool().packet(0, &udp_frame(0, 2, Ip::V6, 1, length, ecn)).unwrap();
         assert_eq!((packet.wire_length() as usize, packet.flow()), (length, FlowId(1)));
         assert_eq!((packet.destination(), packet.ecn()), (2, ecn));
         assert!(is_sound_v6(&packet));
@@ -55,14 +56,14 @@ fn a_segment_over_ipv6_shows_its_tcp_header() {
     tcp[4..8].copy_from_slice(&7000u32.to_be_bytes());
     tcp[12] = 5 << 4;
     tcp[13] = 0x02;
-    let packet = pool().packet(&frame).unwrap();
+    let packet = pool().packet(0, &frame).unwrap();
     let tcp = packet.tcp().unwrap();
     assert_eq!((tcp.sequence, tcp.payload, tcp.syn, tcp.ack), (7000, 7, true, false));
 }
 
 #[test]
 fn a_datagram_is_read_as_it_was_built() {
-    let packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, 1500, Ecn::Ect1)).unwrap();
+    let packet = pool().packet(0, &udp_frame(0, 2, Ip::V4, 1, 1500, Ecn::Ect1)).unwrap();
     assert_eq!((packet.wire_length(), packet.flow(), packet.destination()), (1500, FlowId(1), 2));
     assert_eq!(packet.ecn(), Ecn::Ect1);
     assert!(packet.tcp().is_none());
@@ -73,7 +74,7 @@ fn a_datagram_is_read_as_it_was_built() {
 fn marking_keeps_the_header_checksum_right() {
     for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         for length in 28..400 {
-            let mut packet = pool().packet(&udp_frame(0, 2, Ip::V4, 1, length, ecn)).unwrap();
+            let mut packet = pool().packet(0, &udp_frame(0, 2, Ip::V4, 1, length, ecn)).unwrap();
             packet.mark_ce();
             assert_eq!(packet.ecn(), Ecn::Ce);
             assert_eq!(checksum(&packet.ethernet()[ETHERNET..ETHERNET + 20]), 0);
@@ -84,7 +85,7 @@ fn marking_keeps_the_header_checksum_right() {
 #[test]
 fn a_reflected_datagram_is_what_its_receiver_would_have_sent() {
     for (ip, length) in [(Ip::V4, 1500), (Ip::V4, 28), (Ip::V6, 1500), (Ip::V6, 48)] {
-        let mut packet = pool().packet(&udp_frame(0, 2, ip, 1, length, Ecn::Ect1)).unwrap();
+        let mut packet = pool().packet(0, &udp_frame(0, 2, ip, 1, length, Ecn::Ect1)).unwrap();
         assert!(packet.turn_round());
         let answer = udp_frame(2, 0, ip, 1, length, Ecn::Ect1);
         assert_eq!(packet.ethernet()[ETHERNET..], answer[ETHERNET..]);
@@ -95,11 +96,11 @@ fn a_reflected_datagram_is_what_its_receiver_would_have_sent() {
 
 #[test]
 fn segments_and_packets_that_come_from_no_host_are_not_reflected() {
-    let mut packet = pool().packet(&segment(&[], 5)).unwrap();
+    let mut packet = pool().packet(0, &segment(&[], 5)).unwrap();
     let before = packet.ethernet().to_vec();
     assert!(!packet.turn_round() && packet.ethernet() == before);
     // Node 1 is a router.
-    let mut packet = pool().packet(&udp_frame(1, 2, Ip::V4, 1, 100, Ecn::NotEct)).unwrap();
+    let mut packet = pool().packet(0, &udp_frame(1, 2, Ip::V4, 1, 100, Ecn::NotEct)).unwrap();
     assert!(!packet.turn_round() && packet.destination() == 2);
 }
 
@@ -109,7 +110,7 @@ fn sack_blocks_are_found_behind_other_options() {
     for edge in [100u32, 200, 300, 400] {
         options.extend(edge.to_be_bytes());
     }
-    let packet = pool().packet(&segment(&options, 5)).unwrap();
+    let packet = pool().packet(0, &segment(&options, 5)).unwrap();
     let tcp = packet.tcp().unwrap();
     assert_eq!((tcp.sequence, tcp.acknowledgement, tcp.payload), (7000, 9000, 5));
     assert!(tcp.ack && !tcp.syn);
@@ -119,7 +120,7 @@ fn sack_blocks_are_found_behind_other_options() {
 #[test]
 fn a_duplicate_is_equal_and_returns_to_the_same_pool() {
     let pool = pool();
-    let mut packet = pool.packet(&udp_frame(0, 2, Ip::V4, 1, 300, Ecn::Ect0)).unwrap();
+    let mut packet = pool.packet(0, &udp_frame(0, 2, Ip::V4, 1, 300, Ecn::Ect0)).unwrap();
     packet.arrive(Time::from_nanos(5));
     let twin = packet.duplicate();
     assert_eq!(twin.ethernet(), packet.ethernet());
@@ -131,7 +132,7 @@ fn a_duplicate_is_equal_and_returns_to_the_same_pool() {
 #[test]
 fn damage_changes_one_bit_that_a_checksum_covers() {
     let changed = |frame: &[u8]| {
-        let mut packet = pool().packet(frame).unwrap();
+        let mut packet = pool().packet(0, frame).unwrap();
         packet.corrupt();
         assert!(packet.is_corrupt());
         let pairs = packet.ethernet().iter().zip(frame).enumerate();
@@ -154,14 +155,14 @@ fn packets_of_a_command_belong_to_its_flow_whatever_the_ports() {
     let pool = Pool::new(Directory { commands, ..directory() }, 1500);
     let mut ping = udp_frame(0, 2, Ip::V4, 9, 84, Ecn::NotEct);
     ping[ETHERNET + 9] = 1;
-    assert_eq!(pool.packet(&ping).unwrap().flow(), FlowId(2));
+    assert_eq!(pool.packet(0, &ping).unwrap().flow(), FlowId(2));
     assert_eq!(
-        pool.packet(&udp_frame(2, 0, Ip::V4, 9, 84, Ecn::NotEct)).unwrap().flow(),
+        pool.packet(0, &udp_frame(2, 0, Ip::V4, 9, 84, Ecn::NotEct)).unwrap().flow(),
         FlowId(2),
         "and answers"
     );
     assert_eq!(
-        pool.packet(&udp_frame(0, 2, Ip::V4, 1, 84, Ecn::NotEct)).unwrap().flow(),
+        pool.packet(0, &udp_frame(0, 2, Ip::V4, 1, 84, Ecn::NotEct)).unwrap().flow(),
         FlowId(1),
         "a flow's own"
     );
@@ -170,12 +171,12 @@ fn packets_of_a_command_belong_to_its_flow_whatever_the_ports() {
 #[test]
 fn packets_that_are_not_for_a_host_of_the_network_are_not_taken() {
     let pool = pool();
-    assert!(pool.packet(&udp_frame(0, 1, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
-    assert!(pool.packet(&udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
+    assert!(pool.packet(0, &udp_frame(0, 1, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "node 1 is a router");
+    assert!(pool.packet(0, &udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct)).is_none(), "there is no node 9");
     let mut arp = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
     arp[13] = 0x06;
-    assert!(pool.packet(&arp).is_none());
-    assert!(pool.packet(&[]).is_none());
+    assert!(pool.packet(0, &arp).is_none());
+    assert!(pool.packet(0, &[]).is_none());
 }
 
 #[test]
@@ -184,25 +185,25 @@ fn truncated_and_damaged_packets_cause_no_panic() {
     let whole = segment(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 20);
     for length in 0..whole.len() {
         let mut cut = whole[..length].to_vec();
-        drop(pool.packet(&cut));
+        drop(pool.packet(0, &cut));
         if length >= ETHERNET + 20 {
             cut[ETHERNET + 2..ETHERNET + 4].copy_from_slice(&((length - ETHERNET) as u16).to_be_bytes());
-            drop(pool.packet(&cut));
+            drop(pool.packet(0, &cut));
         }
     }
     let whole_v6 = udp_frame(0, 2, Ip::V6, 1, 80, Ecn::Ect0);
     for length in 0..whole_v6.len() {
-        drop(pool.packet(&whole_v6[..length]));
+        drop(pool.packet(0, &whole_v6[..length]));
     }
     for (at, value) in (0..whole_v6.len()).flat_map(|at| [0, 1, 6, 0xff].map(|value| (at, value))) {
         let mut garbled = whole_v6.clone();
         garbled[at] = value;
-        drop(pool.packet(&garbled));
+        drop(pool.packet(0, &garbled));
     }
     for (at, value) in (0..whole.len()).flat_map(|at| [0, 1, 0x5f, 0xff].map(|value| (at, value))) {
         let mut garbled = whole.clone();
         garbled[at] = value;
-        drop(pool.packet(&garbled));
+        drop(pool.packet(0, &garbled));
     }
 }
 
@@ -210,10 +211,10 @@ fn truncated_and_damaged_packets_cause_no_panic() {
 fn a_dropped_packet_returns_its_buffer() {
     let pool = pool();
     let frame = udp_frame(0, 2, Ip::V4, 1, 100, Ecn::NotEct);
-    let packets: Vec<_> = (0..10).map(|_| pool.packet(&frame).unwrap()).collect();
+    let packets: Vec<_> = (0..10).map(|_| pool.packet(0, &frame).unwrap()).collect();
     drop(packets);
     assert_eq!(pool.free.borrow().len(), 10);
-    let again = pool.packet(&frame).unwrap();
+    let again = pool.packet(0, &frame).unwrap();
     assert_eq!(
         (pool.free.borrow().len(), again.flow()),
         (9, FlowId(usize::from(port_of(1) - port_of(0)) as u32))
@@ -230,7 +231,7 @@ fn packets_for_other_networks_go_to_the_way_out_and_those_for_groups_nowhere() {
             std::net::IpAddr::V4(address) => frame[ETHERNET + 16..][..4].copy_from_slice(&address.octets()),
             std::net::IpAddr::V6(address) => frame[ETHERNET + 24..][..16].copy_from_slice(&address.octets()),
         }
-        pool.packet(&frame).map(|packet| packet.destination())
+        pool.packet(0, &frame).map(|packet| packet.destination())
     };
     for address in ["192.0.2.1", "10.0.0.2", "2001:db8::1"] {
         assert_eq!(to(&open, 2, address), Some(0), "{address}");

@@ -80,6 +80,8 @@ pub(super) struct Flow {
     pub(super) used: Time,
     /// Datagrams that were refused or had no room.
     pub(super) refused: u64,
+    /// Packets that were admitted.
+    pub(super) admitted: u64,
     events: VecDeque<Event>,
 }
 
@@ -97,6 +99,13 @@ impl Flow {
         }
         self.waiting.push_back(packet);
         None
+    }
+
+    /// Makes room for a newer packet: one that waits is refused. Returns it.
+    pub(super) fn give_way(&mut self) -> Option<Waiting> {
+        let older = self.pop()?;
+        self.refused += 1;
+        Some(older)
     }
 
     /// Takes the packet that has waited longest.
@@ -137,6 +146,8 @@ pub struct Told<'a> {
     pub price: Bytes,
     /// Payload that was admitted.
     pub sent: Bytes,
+    /// Packets that were admitted.
+    pub admitted: u64,
     /// Packets that wait.
     pub waiting: usize,
     /// Datagrams that were refused or had no room.
@@ -158,6 +169,7 @@ impl<'a> Told<'a> {
             rate: entry.admission.rate(),
             price: entry.price(),
             sent: entry.admission.sent(),
+            admitted: flow.admitted,
             waiting: flow.waiting.len(),
             refused: flow.refused,
             events: &flow.events,
@@ -203,7 +215,7 @@ impl Flows {
             self.flows.resize_with(at + 1, || None);
         }
         let (waiting, events) = (VecDeque::new(), VecDeque::new());
-        self.flows[at] = Some(Flow { inner, service, waiting, used: now, refused: 0, events });
+        self.flows[at] = Some(Flow { inner, service, waiting, used: now, refused: 0, admitted: 0, events });
         self.by_inner.insert(inner, at);
     }
 

@@ -34,6 +34,10 @@ pub struct Service {
     pub deadline: Option<Span>,
     /// Each flow ends when so many bytes of its payload were admitted, and begins anew with its next packet. The utility "file" needs it.
     pub size: Option<Bytes>,
+    /// Whether only the newest datagram of a flow waits for its admission, in the place of an older one; by default up to 490 wait, in their
+    /// order.
+    #[serde(default)]
+    pub newest: bool,
 }
 
 impl Service {

@@ -137,7 +137,7 @@ family! {
         domain: Domain::NotNegative,
         reduction: Reduction::Special(|f| {
             let (links, packets) = f.transits().fold((0, 0), |(links, packets), sums| {
-                (links + sums.links, packets + sums.times.count())
+                (links + sums.links, packets + sums.hops.count())
             });
             Value::from(ratio(links as f64, packets as f64))
         }),

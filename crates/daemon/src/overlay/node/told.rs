@@ -1,6 +1,6 @@
 //! What a running node tells of itself, its neighbours and its flows.
 
-use super::Running;
+use super::{HEADERS, Running};
 use crate::frame::status::{Counters, Details, Part, Status};
 use crate::overlay::proxies::Proxies;
 use serde_json::{Map, Value, json};
@@ -55,7 +55,24 @@ impl Running<'_> {
             "neighbours": neighbours.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
             "packets": packets,
+            "states": self.states(now),
         })
+    }
+
+    /// The states of the node by the names that records of simulated nodes have. Headers are those of packets that leave for the first time.
+    fn states(&self, now: Time) -> Map<String, Value> {
+        let (node, mut states) = (self.site.node(), Map::new());
+        let mut report = |name: &str, value: f64| drop(states.insert(name.to_owned(), value.into()));
+        node.tell(now, &mut report);
+        node.tell_parts(self.carriers.iter().map(|carrier| carrier.id), &mut report);
+        let (sent, around) = (node.counters(), HEADERS + self.plan.policy.link.headers(false).get());
+        report("header_bytes", (sent.header_bytes + around * sent.packets) as f64);
+        report("signal_bytes", (sent.signal_bytes + around * sent.signals) as f64);
+        report("expired_packets", self.site.counts().expired as f64);
+        report("held_packets", node.held() as f64);
+        let rates: u64 = self.site.told().map(|flow| flow.rate.bits_per_sec()).sum();
+        report("admitted_bit_per_s", rates as f64);
+        states
     }
 
     fn neighbour(&self, port: usize) -> Neighbour {
@@ -78,6 +95,7 @@ impl Running<'_> {
                 By::Planner => "planner",
             };
             json!({
+                "at_s": event.at.as_secs_f64(),
                 "ago_s": now.since(event.at).as_secs_f64(),
                 "stands": event.standing.name(),
                 "by": by,
@@ -94,9 +112,11 @@ impl Running<'_> {
             "utility": flow.utility,
             "priority": flow.priority,
             "stands": flow.standing.name(),
+            "standing": flow.standing.number(),
             "rate_mbps": flow.rate.bits_per_sec() as f64 / 1e6,
             "price_bits": bits(flow.price),
             "sent_bytes": flow.sent.get(),
+            "admitted": flow.admitted,
             "waiting": flow.waiting,
             "refused": flow.refused,
             "decisions": decisions.collect::<Vec<_>>(),

@@ -1,0 +1,211 @@
+//! The run as the fabric sees it where daemons are the overlay's nodes. The router of a node becomes the end of the links to the hosts
+//! behind it, and each link to another node gets ends of its own, so that links of the overlay are point to point. All ends of a node are
+//! devices of one host. Links keep their numbers, since records are by them, and new ends come after all other nodes, so that hosts keep
+//! their addresses.
+
+use weir_base::Dscp;
+use weir_plan::{Group, Node, Run, Settings};
+use weir_station::Config;
+
+/// The DSCP of packets that go first (RFC 2474, CS6): the daemon takes them for a network's control.
+const CONTROL: u8 = 48;
+
+/// A run whose overlay nodes are hosts of the fabric.
+#[derive(Debug, Clone)]
+pub(crate) struct Dissolved {
+    /// The run, without the stations of the overlay.
+    pub(crate) run: Run,
+    /// The nodes, by their numbers in the overlay; empty without an overlay.
+    pub(crate) sites: Vec<Site>,
+}
+
+/// A node of the overlay, with the hosts behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its station's number in the run as it was planned.
+    pub(crate) station: usize,
+    /// The end of the links to its hosts: the index of its router.
+    pub(crate) at: usize,
+    /// The hosts behind it: indices of nodes.
+    pub(crate) hosts: Vec<usize>,
+    /// The ends of its links to other nodes of the overlay.
+    pub(crate) ends: Vec<End>,
+}
+
+/// An end of a link between two nodes of the overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Index of its node in the network.
+    pub(crate) node: usize,
+    /// Index of the other end's node.
+    pub(crate) other: usize,
+    /// The number of the other end's site.
+    pub(crate) site: usize,
+}
+
+impl Site {
+    /// Whether a node of the network is one of its ends.
+    pub(crate) fn has(&self, node: usize) -> bool {
+        self.at == node || self.ends.iter().any(|end| end.node == node)
+    }
+}
+
+impl Dissolved {
+    /// For each node of the network, where all packets go that enter there; `None` where their addresses say it.
+    pub(crate) fn ways(&self) -> Vec<Option<usize>> {
+        let mut ways = vec![None; self.run.network.nodes.len()];
+        for site in &self.sites {
+            site.hosts.iter().for_each(|host| ways[*host] = Some(site.at));
+        }
+        ways
+    }
+
+    /// The end at which a host's packets reach it: that of its site.
+    pub(crate) fn gate(&self, host: usize) -> Option<usize> {
+        self.sites.iter().find(|site| site.hosts.contains(&host)).map(|site| site.at)
+    }
+}
+
+/// The stations that are nodes of the overlay, with their numbers.
+pub(super) fn nodes(run: &Run) -> impl Iterator<Item = (usize, &weir_plan::Station, &weir_station::Overlay)> {
+    run.stations.iter().enumerate().filter_map(|(number, station)| match &station.station {
+        Config::OverlayNode(overlay) => Some((number, station, overlay)),
+        _ => None,
+    })
+}
+
+/// Whether the overlay's proxies carry a group's streams.
+pub(super) fn is_relayed(group: &Group) -> bool {
+    matches!(group.transport, Some(weir_transport::Config::Relay(_)))
+}
+
+/// The run as the fabric sees it. The overlay's nodes are the last of its stations, so that others keep their numbers.
+pub(crate) fn dissolved(run: &Run) -> Dissolved {
+    let site = |(station, of): (usize, &weir_plan::Station)| {
+        let links = run.network.links.iter().filter(|link| link.to == of.at);
+        let behind = links.filter(|link| run.network.nodes[link.from].host).map(|link| link.from);
+        let name = run.network.nodes[of.at].name.clone();
+        Site { name, station, at: of.at, hosts: behind.collect(), ends: Vec::new() }
+    };
+    let mut sites: Vec<Site> = nodes(run).map(|(number, station, _)| site((number, station))).collect();
+    let mut run = run.clone();
+    run.stations.retain(|station| !matches!(station.station, Config::OverlayNode(_)));
+    for site in &sites {
+        run.network.nodes[site.at].host = true;
+    }
+    for a in 0..sites.len() {
+        for b in a + 1..sites.len() {
+            let pairs: Vec<(usize, usize)> = pairs(&run, sites[a].at, sites[b].at).collect();
+            for (there, back) in pairs {
+                let [from, to] = [(a, b), (b, a)].map(|(own, other)| {
+                    let name = format!("{}-{}", sites[own].name, sites[other].name);
+                    let mtu = run.network.links[there].mtu.min(run.network.links[back].mtu);
+                    run.network.nodes.push(Node { host: true, mtu, ..Node::router(name) });
+                    run.network.nodes.len() - 1
+                });
+                (run.network.links[there].from, run.network.links[there].to) = (from, to);
+                (run.network.links[back].from, run.network.links[back].to) = (to, from);
+                sites[a].ends.push(End { node: from, other: to, site: b });
+                sites[b].ends.push(End { node: to, other: from, site: a });
+            }
+        }
+    }
+    if !sites.is_empty() {
+        // All ways are a single link now.
+        run.network.routes.clear();
+        run.groups.iter_mut().for_each(at_hosts);
+    }
+    Dissolved { run, sites }
+}
+
+/// The links between two nodes, there and back. The first link back belongs to the first one there, and so on.
+pub(super) fn pairs(run: &Run, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> {
+    let links = &run.network.links;
+    let between = move |from: usize, to: usize| {
+        (0..links.len()).filter(move |link| (links[*link].from, links[*link].to) == (from, to))
+    };
+    between(a, b).zip(between(b, a)).collect::<Vec<_>>().into_iter()
+}
+
+/// A group as its hosts see it, which know nothing of the overlay: they speak the kernel's TCP to the proxies.
+fn at_hosts(group: &mut Group) {
+    if is_relayed(group) {
+        group.transport = Some(weir_transport::Config::Tcp(Default::default()));
+        group.settings.get_or_insert_with(Settings::usual);
+    }
+    if group.overlay.as_ref().is_some_and(|carriage| carriage.is_control)
+        && let Ok(dscp) = Dscp::new(CONTROL)
+    {
+        group.dscp = dscp;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_plan::Lab;
+
+    /// A triangle of two nodes with hosts and one without.
+    fn triangle() -> Run {
+        let text = "format = 1\n[graph]\nrouters = [\"a\", \"b\", \"c\"]\n[graph.links]\n\
+                    ab = { from = \"a\", to = \"b\" }\nac = { from = \"a\", to = \"c\" }\nbc = { from = \"b\", to = \"c\" }\n\
+                    [overlay]\nnodes = [\"a\", \"b\", \"c\"]\n\
+                    [traffic.one]\nfrom = \"a\"\nto = \"b\"\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\" }\n\
+                    [traffic.two]\nfrom = \"b\"\nto = \"a\"\ntransport = \"relay\"\n";
+        let lab = Lab::from_str(text, "test.toml", ".".as_ref(), &[]);
+        lab.unwrap_or_else(|error| panic!("{}", error.render(false, 100))).runs().remove(0)
+    }
+
+    #[test]
+    fn links_between_nodes_are_point_to_point_and_keep_their_numbers() {
+        let run = triangle();
+        let Dissolved { run: after, sites } = dissolved(&run);
+        let names = |run: &Run| run.network.links.iter().map(|link| link.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&after), names(&run));
+        assert!(after.stations.is_empty() && after.network.routes.is_empty());
+        assert_eq!(sites.iter().map(|site| site.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        for (number, site) in sites.iter().enumerate() {
+            assert_eq!((site.station, site.ends.len()), (number, 2));
+            for end in &site.ends {
+                let there = |from, to| {
+                    after.network.links.iter().filter(|link| (link.from, link.to) == (from, to)).count()
+                };
+                assert_eq!((there(end.node, end.other), there(end.other, end.node)), (1, 1));
+                let ends_of_the_other = &sites[end.site].ends;
+                assert!(ends_of_the_other.contains(&End { node: end.other, other: end.node, site: number }));
+                assert!(end.node >= run.network.nodes.len() && after.network.nodes[end.node].host);
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_keep_their_places_and_their_packets_go_to_their_node() {
+        let run = triangle();
+        let after = dissolved(&run);
+        assert_eq!(after.run.network.nodes[..run.network.nodes.len()].len(), run.network.nodes.len());
+        let ways = after.ways();
+        for (flow, _) in run.flows.iter().enumerate() {
+            let (pair, planned) = (after.run.pair(flow), run.pair(flow));
+            assert_eq!(pair, planned);
+            for host in [pair.from, pair.to] {
+                let gate = after.gate(host);
+                assert!(gate.is_some_and(|gate| after.run.network.nodes[gate].host));
+                assert_eq!(ways[host], gate);
+            }
+        }
+        assert!(after.sites[2].hosts.is_empty());
+        assert_eq!(ways[after.sites[0].ends[0].node], None);
+        // Hosts speak the kernel's TCP.
+        assert!(after.run.groups[1].tcp().is_some() && run.groups[1].tcp().is_none());
+    }
+
+    #[test]
+    fn a_run_without_an_overlay_stays_what_it_is() {
+        let text = "format = 1\n[dumbbell]\nrate = \"10 Mbit/s\"\nrtt = \"20 ms\"\n[traffic.a]\n";
+        let run = Lab::from_str(text, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
+        let after = dissolved(&run);
+        assert!(after.sites.is_empty() && after.run == run && after.gate(0).is_none());
+    }
+}

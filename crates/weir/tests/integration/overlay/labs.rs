@@ -1,0 +1,234 @@
+//! Labs with an overlay on daemons: `weir run --on live`, and `weir overlay up`.
+
+use super::{PATIENCE, are_up, deliver};
+use crate::hosts::{send_signal, text, weir};
+use rustix::process::Signal;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A triangle of nodes.
+const TRIANGLE: &str = "format = 1\n[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\nstart_jitter = \"0 s\"\nhost_jitter = \"0 s\"\n\
+    [graph]\nrouters = [\"a\", \"b\", \"c\"]\n[graph.links]\n\
+    ab = { from = \"a\", to = \"b\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+    ac = { from = \"a\", to = \"c\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+    bc = { from = \"b\", to = \"c\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+    [overlay]\nnodes = [\"a\", \"b\", \"c\"]\n";
+/// Marks the processes of a test: they inherit it.
+const MARK: &str = "WEIR_TEST_OF";
+
+/// A folder with a lab, and the mark of its processes.
+struct Place {
+    folder: tempfile::TempDir,
+    mark: String,
+}
+
+impl Place {
+    /// `None` if this machine cannot run it.
+    fn new(name: &str, lab: &str) -> Option<Place> {
+        if !(rustix::process::geteuid().is_root() && weir_linux::may_make_namespaces()) {
+            println!("skipped: nodes are set up by root, in network namespaces");
+            assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("lab.toml"), lab).unwrap();
+        Some(Place { folder, mark: format!("{MARK}={name}-{}", std::process::id()) })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let (name, value) = self.mark.split_once('=').unwrap();
+        let mut command = weir(arguments);
+        command.current_dir(self.folder.path()).env(name, value);
+        command
+    }
+
+    /// Runs the lab, and returns what its summary says of each group.
+    fn run(&self) -> Vec<Value> {
+        let output = self.command(&["run", "lab.toml", "--on", "live", "--out", "out"]).output().unwrap();
+        let summary = fs::read(self.folder.path().join("out/summary.json"))
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+        let summary: Value = serde_json::from_slice(&summary).unwrap();
+        summary["runs"][0]["groups"].as_array().unwrap_or_else(|| panic!("{}", text(&output.stderr))).clone()
+    }
+
+    /// The processes of this test, beside those that have ended.
+    fn processes(&self) -> usize {
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let is_ours = |folder: &Path| {
+            let environment = fs::read(folder.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry == self.mark.as_bytes())
+        };
+        all.filter(|entry| is_ours(&entry.path())).count()
+    }
+
+    /// Waits until there are so many.
+    fn until_there_are(&self, what: &str, is_so: impl Fn(usize) -> bool) {
+        let begun = Instant::now();
+        while !is_so(self.processes()) {
+            assert!(begun.elapsed() < PATIENCE, "{what}: there are {}", self.processes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Kills what a test has left.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+fn bytes_read(group: &Value) -> u64 {
+    group["read_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn datagrams_cross_the_daemons_of_a_lab_and_nothing_is_left() {
+    let lab = format!(
+        "{TRIANGLE}[traffic.there]\nfrom = \"a\"\nto = \"b\"\noverlay = {{ priority = 2, deadline = \"1 s\" }}\n\
+         workload = {{ kind = \"udp\", rate = \"2 Mbit/s\", packet = \"1052 B\" }}\n\
+         [traffic.back]\nfrom = \"b\"\nto = \"a\"\n\
+         workload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"528 B\", source = \"socket\" }}\n"
+    );
+    let Some(place) = Place::new("datagrams", &lab) else { return };
+    let groups = place.run();
+    for (group, payload, offered) in [(&groups[0], 1024, 750_000), (&groups[1], 500, 375_000)] {
+        let read = bytes_read(group);
+        assert!(read % payload == 0 && read <= offered, "{read}");
+        assert!(read > offered / 4, "{read}");
+        // The time of each datagram that was read is known, and each was admitted.
+        let crossed = group["transit_ms"]["count"].as_u64().unwrap();
+        assert!(crossed >= read / payload && crossed * payload <= offered, "{crossed}");
+        assert!(group["in_time_percent"].as_f64().unwrap() > 0.0 && group["passed_links"].is_null());
+    }
+    assert_eq!(place.processes(), 0);
+}
+
+#[test]
+fn a_stream_over_proxies_of_a_lab_arrives_whole() {
+    let lab = format!(
+        "{TRIANGLE}[traffic.file]\nfrom = \"a\"\nto = \"b\"\ntransport = \"relay\"\n\
+         workload = {{ kind = \"transfer\", size = \"500 kB\" }}\n"
+    )
+    .replace("3 s", "8 s");
+    let Some(place) = Place::new("streams", &lab) else { return };
+    let groups = place.run();
+    assert_eq!(bytes_read(&groups[0]), 500_000);
+    assert!(groups[0]["transit_ms"].is_null(), "packets of proxies have no times");
+    assert_eq!(place.processes(), 0);
+}
+
+#[test]
+fn daemons_end_with_a_run_that_is_killed() {
+    let lab = format!(
+        "{TRIANGLE}[traffic.there]\nfrom = \"a\"\nto = \"b\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\" , packet = \"1052 B\" }}\n"
+    )
+    .replace("3 s", "60 s");
+    let Some(place) = Place::new("killed", &lab) else { return };
+    let mut command = place.command(&["run", "lab.toml", "--on", "live", "--out", "out"]);
+    let mut run = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    place.until_there_are("the run and its three daemons", |count| count >= 4);
+    // Well inside the run, or while the nodes look for each other.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(run.0.try_wait().unwrap().is_none(), "it must be running when it is killed");
+    run.0.kill().unwrap();
+    run.0.wait().unwrap();
+    place.until_there_are("nothing is left", |count| count == 0);
+}
+
+#[test]
+fn what_daemons_cannot_do_is_refused() {
+    let udp = "workload = { kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1052 B\" }\n";
+    let there = format!("[traffic.x]\nfrom = \"a\"\nto = \"b\"\n{udp}");
+    for (lab, told) in [
+        (
+            format!("{TRIANGLE}[traffic.x]\nfrom = \"a\"\nmulticast = [\"b\", \"c\"]\n{udp}"),
+            "group x: a daemon carries multicast of programs on its own host alone",
+        ),
+        (
+            format!("{TRIANGLE}{there}overlay = false\n"),
+            "group x: it passes routers of the overlay beside it",
+        ),
+        (format!("{TRIANGLE}planner = true\n{there}"), "[overlay] planner = true cannot be set"),
+        (
+            format!("{TRIANGLE}{there}overlay = {{ class = \"sensitive\" }}\n"),
+            "takes packets for sensitive that have a deadline",
+        ),
+        (
+            format!("{TRIANGLE}{there}").replace("1052 B", "1500 B"),
+            "packets of 1500 B exceed the 1389 B that fit",
+        ),
+        (
+            format!("{TRIANGLE}{there}").replace(
+                "bc = ",
+                "second = { from = \"a\", to = \"b\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\nbc = ",
+            ),
+            "the nodes a and b have two links",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("lab.toml"), lab).unwrap();
+        let Output { status, stderr, .. } =
+            weir(&["run", "lab.toml", "--on", "live"]).current_dir(folder.path()).output().unwrap();
+        let said = text(&stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(told), "{told}: {said}");
+        assert_eq!(status.code(), Some(2), "{told}");
+    }
+}
+
+/// A UDP socket in a network namespace that has a file.
+fn socket_in(namespace: &str, address: &str) -> UdpSocket {
+    let (namespace, address) = (File::open(namespace).unwrap(), address.to_owned());
+    let inside = move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        UdpSocket::bind((address.as_str(), 7000)).unwrap()
+    };
+    let socket = std::thread::spawn(inside).join().unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    socket
+}
+
+#[test]
+fn programs_use_the_overlay_of_a_lab_that_is_up() {
+    let lab = format!(
+        "{TRIANGLE}[traffic.x]\nfrom = \"a\"\nto = \"b\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1052 B\" }}\n"
+    );
+    let Some(place) = Place::new("up", &lab) else { return };
+    let mut command = place.command(&["overlay", "up", "lab.toml"]);
+    let mut up = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut lines = BufReader::new(up.0.stdout.take().unwrap()).lines();
+    let mut entrances = Vec::new();
+    while let Some(line) = lines.next().map(Result::unwrap).filter(|line| !line.starts_with("In the")) {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let namespace = words.iter().find_map(|word| word.strip_prefix("--net=")).unwrap().to_owned();
+        entrances.push((words[0].clone(), words[1].clone(), namespace));
+    }
+    // Three nodes, and the two hosts of the group.
+    assert_eq!(entrances.len(), 5, "{entrances:?}");
+    let of = |name: &str| entrances.iter().find(|(own, ..)| own == name).unwrap();
+    let hosts: Vec<_> =
+        entrances.iter().filter(|(name, ..)| !["a", "b", "c"].contains(&name.as_str())).collect();
+    for (from, to) in [(of("a"), of("c")), (hosts[0], hosts[1])] {
+        let [near, far] = [from, to].map(|(_, address, namespace)| socket_in(namespace, address));
+        assert_eq!(deliver(&near, &far, b"hello").0.to_string(), from.1);
+        deliver(&far, &near, b"hello yourself");
+    }
+    let mut status = Command::new("nsenter");
+    status.arg(format!("--net={}", of("a").2)).arg(env!("CARGO_BIN_EXE_weir"));
+    let Output { stdout, stderr, .. } = status.args(["overlay", "status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{}", text(&stderr)));
+    assert_eq!((are_up(&status[0]), &status[0]["packets"]["foreign_source"]), (2, &0.into()));
+    send_signal(&up.0, Signal::INT);
+    assert_eq!(up.0.wait().unwrap().code(), Some(0));
+    assert_eq!(place.processes(), 0);
+}
