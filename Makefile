@@ -37,9 +37,10 @@ test: need-test
 python: build
 	scripts/python $(WEIR)
 
-## python-speed: measures controllers in Python with the wheel of `make python`
+## python-speed: measures controllers in Python and a sweep over Dask, with the wheel of `make python` (idle)
 python-speed: python
 	$(TARGET)/python/environment/bin/python scripts/python-speed
+	$(TARGET)/python/environment/bin/python scripts/python-sweep
 
 ## install: installs the binary and its shell completions
 install: build

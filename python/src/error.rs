@@ -82,7 +82,7 @@ pub(crate) fn results(cause: ResultsError) -> PyErr {
     error(cause.to_string(), cause.help())
 }
 
-fn folder(cause: FolderError) -> PyErr {
+pub(crate) fn folder(cause: FolderError) -> PyErr {
     error(cause.to_string(), cause.help())
 }
 

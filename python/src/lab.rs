@@ -3,6 +3,7 @@
 use crate::error;
 use crate::value::value;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
@@ -37,6 +38,11 @@ impl Origin {
 }
 
 impl Lab {
+    /// The plan of the lab as it was read.
+    pub(crate) fn plan(&self) -> &weir_plan::Lab {
+        &self.plan
+    }
+
     fn new(origin: Origin) -> PyResult<Lab> {
         let plan = origin.read(&[])?;
         Ok(Lab { origin, settings: vec![], plan })
@@ -82,6 +88,19 @@ impl Lab {
     #[pyo3(signature = (text, name = "lab"))]
     fn parse(text: String, name: &str) -> PyResult<Lab> {
         Lab::new(Origin::Text { text, name: name.into() })
+    }
+
+    /// Reads a lab file with settings as the command line takes them: PATH=VALUE.
+    #[staticmethod]
+    fn _read(path: PathBuf, settings: Vec<String>) -> PyResult<Lab> {
+        let origin = Origin::File(path);
+        let plan = origin.read(&settings)?;
+        Ok(Lab { origin, settings, plan })
+    }
+
+    /// The files that the lab's text names: the path of each, relative to the text, and its content.
+    fn _attachments(&self) -> Vec<(String, Cow<'_, [u8]>)> {
+        self.plan.attachments().map(|(path, bytes)| (path, Cow::Borrowed(bytes))).collect()
     }
 
     /// Sets the value at a path, such as lab.set("dumbbell.rate", "20 Mbit/s"), and returns the lab. A level that varies this path
@@ -133,6 +152,11 @@ impl Lab {
     #[getter]
     fn run_count(&self) -> usize {
         self.plan.run_count()
+    }
+
+    /// For `copy.copy`: a lab that changes apart from this one.
+    fn __copy__(&self) -> Lab {
+        self.clone()
     }
 
     fn __repr__(&self) -> String {

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 import weir
-from weir import _prototypes
+from weir import _prototypes, _sweep
 
 STUB = ast.parse((pathlib.Path(weir.__file__).parent / "_weir.pyi").read_text())
 ENTRIES = [node for node in STUB.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
@@ -30,7 +30,7 @@ def words(text):
 
 
 def test_the_stub_has_the_public_names():
-    assert {node.name for node in ENTRIES} | set(_prototypes.__all__) | {"__version__"} == set(weir.__all__)
+    assert {node.name for node in ENTRIES} | set(_prototypes.__all__) | set(_sweep.__all__) | {"__version__"} == set(weir.__all__)
     for node in ENTRIES:
         if isinstance(node, ast.ClassDef) and not issubclass(getattr(weir, node.name), Exception):
             public = {name for name in vars(getattr(weir, node.name)) if not name.startswith("_")}

@@ -6,6 +6,7 @@
 """
 
 from ._prototypes import Controller, Queue, controller, queue
+from ._sweep import sweep
 from ._weir import (
     Ack,
     BuiltIn,
@@ -58,4 +59,5 @@ __all__ = [
     "open",
     "queue",
     "run",
+    "sweep",
 ]

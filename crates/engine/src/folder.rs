@@ -155,6 +155,11 @@ impl ResultFolder {
         &self.path
     }
 
+    /// The build of weir whose runs it holds.
+    pub(crate) fn build(&self) -> &str {
+        &self.build
+    }
+
     /// Notes for the user about the folder.
     pub fn notes(&self) -> &[String] {
         &self.notes

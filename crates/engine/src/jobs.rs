@@ -8,7 +8,7 @@ use crate::folder::ResultFolder;
 use crate::location::RunLocation;
 use crate::results::FinishedRun;
 use crate::run_file::{RunFile, cell_id};
-use crate::shards::{self, Shards};
+use crate::shards::{Shards, shard_size};
 use crate::{Engine, EngineError, Outcome, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -98,6 +98,21 @@ pub fn run_all(
     cancel: &AtomicBool,
     progress: &dyn Progress,
 ) -> Result<Tally, FolderError> {
+    // Captures are files beside a run's records: these runs need folders of their own.
+    let size = shard_size(cells).filter(|_| jobs.capture.is_empty());
+    run_with(cells, size, folder, jobs, cancel, progress)
+}
+
+/// The same for cells that may be a part of the tree, whose shards have this many runs; without a size each run has a folder of its
+/// own.
+pub(crate) fn run_with(
+    cells: &[Cell<'_>],
+    size: Option<usize>,
+    folder: &ResultFolder,
+    jobs: &Jobs<'_>,
+    cancel: &AtomicBool,
+    progress: &dyn Progress,
+) -> Result<Tally, FolderError> {
     let mut tally = Tally::default();
     let mut waiting = vec![];
     for (index, cell) in cells.iter().enumerate() {
@@ -109,9 +124,6 @@ pub fn run_all(
             progress.kept(index);
         }
     }
-    // Captures and the output of commands are files beside a run's records: these runs need folders of their own.
-    let commands = |cell: &Cell<'_>| cell.run.groups.iter().any(|group| group.workload.command().is_some());
-    let size = shards::size(cells).filter(|_| jobs.capture.is_empty() && !cells.iter().any(commands));
     let shards = size.map(|size| Shards::new(cells, size, folder, &waiting));
     let (alone, together): (Vec<usize>, Vec<usize>) =
         waiting.into_iter().partition(|&index| cells[index].engine.runs_alone());

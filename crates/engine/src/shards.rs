@@ -24,13 +24,14 @@ const MOST_ROWS: u64 = 400_000;
 /// How long a finished run may wait to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Number of runs in a shard of these cells. `None` if each run has a folder of its own: if the lab is small, if its runs are
-/// so large that they are better written as they go, or if packets are recorded.
-pub(crate) fn size(cells: &[Cell<'_>]) -> Option<usize> {
+/// Number of runs in a shard of all cells of a tree. `None` if each run has a folder of its own: if the lab is small, if its runs
+/// are so large that they are better written as they go, if packets are recorded, or if commands leave files beside the records.
+pub fn shard_size(cells: &[Cell<'_>]) -> Option<usize> {
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
     cells.iter().for_each(|cell| *runs.entry(cell.engine.name()).or_default() += 1);
     let many = runs.values().any(|&runs| runs > MOST_FOLDERS);
-    if !many || cells.iter().any(|cell| cell.run.packets) {
+    let commands = |cell: &Cell<'_>| cell.run.groups.iter().any(|group| group.workload.command().is_some());
+    if !many || cells.iter().any(|cell| cell.run.packets || commands(cell)) {
         return None;
     }
     let rows = cells.iter().map(|cell| rows(cell.run)).max().unwrap_or(1);
@@ -48,6 +49,11 @@ fn rows(run: &Run) -> u64 {
     let links = run.instrumented_links().count() as u64;
     let each = OF_A_LINK * links + OF_A_FLOW * run.flows.len() as u64 + run.groups.len() as u64;
     periods.saturating_mul(each)
+}
+
+/// The name of the shard that holds the run of this number in the tree, if shards have this many runs.
+pub(crate) fn name(engine: &str, size: usize, number: usize) -> String {
+    format!("{engine}-{:04}", number / size)
 }
 
 /// All shards of a session.
@@ -70,28 +76,25 @@ struct Shard {
 }
 
 impl Shards {
-    /// The shards of these cells; `waiting` holds the indices of the cells that are still to be run.
+    /// The shards of these cells, which may be a part of the tree; `waiting` holds the indices of the cells that are still to be run.
     pub(crate) fn new(cells: &[Cell<'_>], size: usize, folder: &ResultFolder, waiting: &[usize]) -> Shards {
         let mut shards: Vec<Mutex<Shard>> = Vec::new();
         let mut of = Vec::with_capacity(cells.len());
-        // For each engine: the number of its cells so far, and the shard that the next one joins.
-        let mut engines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
         for cell in cells {
-            let engine = cell.engine.name();
-            let (count, shard) = engines.entry(engine).or_default();
-            if count.is_multiple_of(size) {
-                *shard = shards.len();
-                let name = format!("{engine}-{:04}", *count / size);
+            let name = name(cell.engine.name(), size, cell.number);
+            let path = folder.path().join("runs").join(&name);
+            let shard = *known.entry(name).or_insert(shards.len());
+            if shard == shards.len() {
                 shards.push(Mutex::new(Shard {
-                    folder: folder.path().join("runs").join(name).into(),
+                    folder: path.into(),
                     waiting: 0,
                     runs: BTreeMap::new(),
                     before: HashMap::new(),
                     unsaved: None,
                 }));
             }
-            *count += 1;
-            of.push(*shard);
+            of.push(shard);
         }
         let new = Shards { shards, of };
         new.count(waiting);

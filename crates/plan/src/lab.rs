@@ -232,9 +232,19 @@ impl Lab {
 
     /// All runs, in the order of the tree: the first level outermost, repeats innermost.
     pub fn runs(&self) -> Vec<Run> {
-        let mut runs = Vec::new();
+        self.runs_where(|_| true)
+    }
+
+    /// The runs whose numbers in that order are wanted: of a large tree, a part costs less than the whole.
+    pub fn runs_where(&self, wanted: impl Fn(usize) -> bool) -> Vec<Run> {
+        let (mut runs, mut next) = (Vec::new(), 0);
         for (cell, choices) in self.cells.iter().zip(choices(&self.levels)) {
             for repeat in 1..=cell.timing.repeats {
+                let number = next;
+                next += 1;
+                if !wanted(number) {
+                    continue;
+                }
                 let param = |(level, choice): &(&Level, &Choice)| Param {
                     level: level.name.clone(),
                     value: choice.label.clone(),

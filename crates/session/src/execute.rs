@@ -83,12 +83,31 @@ pub fn execute(
     execution: &Execution<'_>,
     caller: &Caller<'_>,
 ) -> Result<Done, SessionError> {
+    session(lab, engines, execution, caller, None)
+}
+
+/// How the runs ended that other processes have brought into the folder.
+pub(crate) struct Elsewhere {
+    /// Number of runs that were done.
+    pub(crate) done: usize,
+    /// Runs that failed: id and reason.
+    pub(crate) failed: Vec<(String, String)>,
+}
+
+/// The same; if the runs were done elsewhere, none is done here.
+pub(crate) fn session(
+    lab: &Lab,
+    engines: &[Box<dyn Engine>],
+    execution: &Execution<'_>,
+    caller: &Caller<'_>,
+    elsewhere: Option<Elsewhere>,
+) -> Result<Done, SessionError> {
     let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
     check(engines, &runs, execution.pcap)?;
     let prototypes = prototypes(&runs)?;
     let build = with_prototypes(caller.build, &prototypes);
     let only = Only::read(execution.only, lab)?;
-    let cells: Vec<_> = runs
+    let mut cells: Vec<_> = runs
         .iter()
         .enumerate()
         .flat_map(|(number, run)| {
@@ -103,8 +122,12 @@ pub fn execute(
         cells.iter().try_for_each(|cell| folder.holds(cell.engine.name(), cell.run).map(drop))?;
         folder.keep_prototypes(&prototypes)?;
     }
-    folder.notes().iter().for_each(|note| caller.show.tell(&format!("weir: {note}")));
-    warn(&runs, caller.show);
+    let wanted = cells.iter().filter(|cell| cell.wanted).count();
+    if elsewhere.is_some() {
+        cells.iter_mut().for_each(|cell| cell.wanted = false);
+    } else {
+        tell(&folder, &runs, caller.show);
+    }
     let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
     let live = execution.live_jobs.get();
     let watch = Watch::new(lab, &cells, live, folder.path().to_owned(), report, caller.show);
@@ -112,16 +135,21 @@ pub fn execute(
     let (capture, retries) = (execution.pcap, execution.retries);
     let jobs = Jobs { threads, live, capture, retries };
     let mut tally = run_all(&cells, &folder, &jobs, caller.cancel, &watch)?;
+    let mut done = tally.finished.len();
+    if let Some(elsewhere) = elsewhere {
+        done = elsewhere.done;
+        tally.kept = tally.kept.saturating_sub(done);
+        tally.failed = elsewhere.failed;
+    }
     let (report, summaries) = watch.end();
     if let Some(raised) = tally.raised {
         return Err(EngineError::Raised(raised).into());
     }
     if tally.cancelled {
-        let (done, all) = (tally.finished.len() + tally.kept, cells.len());
+        let (done, all) = (done + tally.kept, cells.len());
         let folder = folder.path().display().to_string();
         return Err(SessionError::Interrupted { done, all, folder });
     }
-    let done = tally.finished.len();
     let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
     let summary = found.summary_with(summaries)?;
     // For a large tree each of the two takes a while on one core.
@@ -131,7 +159,6 @@ pub fn execute(
     );
     written?;
     reported?;
-    let wanted = cells.iter().filter(|cell| cell.wanted).count();
     let count = found.count();
     let path = match tally.failed.is_empty() {
         true => folder.complete()?,
@@ -141,7 +168,11 @@ pub fn execute(
 }
 
 /// Refuses runs that cannot be done, before anything is written.
-fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: &[String]) -> Result<(), SessionError> {
+pub(crate) fn check(
+    engines: &[Box<dyn Engine>],
+    runs: &[Arc<Run>],
+    pcap: &[String],
+) -> Result<(), SessionError> {
     for run in runs {
         engines.iter().try_for_each(|engine| engine.check(run))?;
         for link in pcap {
@@ -155,7 +186,7 @@ fn check(engines: &[Box<dyn Engine>], runs: &[Arc<Run>], pcap: &[String]) -> Res
 ///
 /// # Errors
 /// One of them is known from results only, so that it cannot be made here.
-fn prototypes(runs: &[Arc<Run>]) -> Result<Vec<Arc<Prototype>>, SessionError> {
+pub(crate) fn prototypes(runs: &[Arc<Run>]) -> Result<Vec<Arc<Prototype>>, SessionError> {
     let mut all: Vec<Arc<Prototype>> = vec![];
     for named in runs.iter().flat_map(|run| run.prototypes()) {
         let Prototype { what, name, .. } = &*named.prototype;
@@ -175,7 +206,7 @@ fn prototypes(runs: &[Arc<Run>]) -> Result<Vec<Arc<Prototype>>, SessionError> {
 }
 
 /// The folder that takes the results of these cells.
-fn open(
+pub(crate) fn open(
     lab: &Lab,
     cells: &[Cell<'_>],
     engines: &[Box<dyn Engine>],
@@ -196,8 +227,9 @@ fn open(
 /// Most warnings that are shown before the runs; each run's page has its own.
 const MOST_WARNINGS: usize = 5;
 
-/// Tells the warnings of the plan.
-fn warn(runs: &[Arc<Run>], show: &dyn Show) {
+/// Tells the notes about the folder and the warnings of the plan.
+pub(crate) fn tell(folder: &ResultFolder, runs: &[Arc<Run>], show: &dyn Show) {
+    folder.notes().iter().for_each(|note| show.tell(&format!("weir: {note}")));
     let all: BTreeSet<String> = runs.iter().flat_map(|run| run.warnings()).collect();
     all.iter().take(MOST_WARNINGS).for_each(|warning| show.tell(&format!("warning: {warning}")));
     if all.len() > MOST_WARNINGS {

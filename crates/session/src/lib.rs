@@ -8,6 +8,7 @@ mod error;
 mod execute;
 mod only;
 mod show;
+mod sweep;
 mod watch;
 
 pub use build::build_of;
@@ -15,3 +16,4 @@ pub use completion::Completion;
 pub use error::SessionError;
 pub use execute::{Caller, Done, Execution, execute};
 pub use show::Show;
+pub use sweep::{Plan, Sweep};

@@ -11,11 +11,14 @@ pub(crate) use test::TestArgs;
 use weir_report::plot::PIXELS;
 pub(crate) use wrap::{LinkAction, LinkArgs, WrapArgs};
 
+/// The version, and the commit that the program was built from.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_COMMIT"), ")");
+
 /// A workbench for transport control: one lab file, run on a simulator and on real Linux, with one report.
 #[derive(Debug, Parser)]
 #[command(
     name = "weir",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_COMMIT"), ")"),
+    version = VERSION,
     max_term_width = 100,
     after_help = "\
 Start here:
@@ -172,6 +175,13 @@ pub(crate) struct RunArgs {
     /// and NAME-up); runs that are there already are not captured
     #[arg(long, value_name = "LINK", value_delimiter = ',')]
     pub pcap: Vec<String>,
+    /// Run on the Dask cluster of this scheduler, on the simulator; it needs python3 with the packages weir and distributed
+    #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["jobs", "live_jobs", "only", "retries", "pcap"])]
+    pub dask: Option<String>,
+    /// With --dask: results travel back over the network. By default workers write into the result folder, which all of them mount
+    /// under the same path
+    #[arg(long, requires = "dask")]
+    pub carry: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,19 +2,21 @@
 
 use crate::cli::{EngineName, RunArgs};
 use crate::commands::{self, Leave};
+use crate::dask::{self, Swept};
 use crate::failure::{Failure, terminal_width};
 use crate::progress::Line;
 use crate::results::columns;
 use crate::{print, print_json, say};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::terminal::printable_line;
 use weir_engine::{Engine, cores};
 use weir_live::Live;
 use weir_plan::Lab;
+use weir_record::Summary;
 use weir_report::Columns;
 use weir_session::{Caller, Done, Execution, build_of};
 use weir_sim::Simulator;
@@ -35,6 +37,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     if args.dry_run {
         return print(&(outline(&lab, &engines, args.live_jobs) + &commands::listed(&lab)));
+    }
+    if let Some(scheduler) = &args.dask {
+        let Swept { path, done, kept } = dask::sweep(args, scheduler)?;
+        let summary = dask::summary(&path)?;
+        show(args, &summary, &counted_runs(done, kept, ""), &path, columns.as_ref())?;
+        return refuse_invalid(args, &summary);
     }
     let leave = commands::leave(std::iter::once(&lab), &args.on, args.allow_commands)?;
     let execution = Execution {
@@ -87,7 +95,7 @@ pub(crate) fn refuse_failed(done: &Done) -> Result<(), Failure> {
 }
 
 /// Ctrl-C ends the runs in an orderly way. A second one ends the program at once; unfinished runs leave nothing that counts.
-fn catch_interrupts() -> Result<(), Failure> {
+pub(crate) fn catch_interrupts() -> Result<(), Failure> {
     static CAUGHT: AtomicBool = AtomicBool::new(false);
     if CAUGHT.swap(true, Ordering::Relaxed) {
         return Ok(());
@@ -109,29 +117,44 @@ fn catch_interrupts() -> Result<(), Failure> {
 /// Prints the outcome of the runs.
 fn conclude(args: &RunArgs, done: &Done, columns: Option<&Columns>) -> Result<(), Failure> {
     let Done { summary, tally, done: ran, count, .. } = done;
-    let path = done.path();
-    if args.json {
-        print_json(summary)?;
-    } else {
-        print(&weir_report::table_of(summary, columns, terminal_width()))?;
-        let page = path.join(if args.no_report { "summary.json" } else { "index.html" });
-        let retried = match tally.retried {
-            0 => String::new(),
-            some => format!(", {some} at the second attempt"),
-        };
-        let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
-        print(&format!(
-            "\n{ran} {} done{retried}, {} kept from before.{there}  {}\n",
-            if *ran == 1 { "run" } else { "runs" },
-            tally.kept,
-            page.display()
-        ))?;
-    }
+    let retried = match tally.retried {
+        0 => String::new(),
+        some => format!(", {some} at the second attempt"),
+    };
+    let there = if count.is_complete() { String::new() } else { format!("  There are {count}.") };
+    let counted = counted_runs(*ran, tally.kept, &retried) + &there;
+    show(args, summary, &counted, done.path(), columns)?;
     if !args.pcap.is_empty() && tally.kept > 0 {
         let kept = tally.kept;
         say(&format!("weir: {kept} runs were kept from before and not captured; --rerun captures them too"));
     }
     refuse_failed(done)?;
+    refuse_invalid(args, summary)
+}
+
+/// `6 runs done, 48 kept from before.`; `retried` comes after `done`.
+fn counted_runs(done: usize, kept: usize, retried: &str) -> String {
+    format!("{done} {} done{retried}, {kept} kept from before.", if done == 1 { "run" } else { "runs" })
+}
+
+/// Prints the metrics, then how many runs were done and where the report is.
+fn show(
+    args: &RunArgs,
+    summary: &Summary,
+    counted: &str,
+    folder: &Path,
+    columns: Option<&Columns>,
+) -> Result<(), Failure> {
+    if args.json {
+        return print_json(summary);
+    }
+    print(&weir_report::table_of(summary, columns, terminal_width()))?;
+    let page = folder.join(if args.no_report { "summary.json" } else { "index.html" });
+    print(&format!("\n{counted}  {}\n", page.display()))
+}
+
+/// Refuses a summary with invalid runs, with `--strict`.
+fn refuse_invalid(args: &RunArgs, summary: &Summary) -> Result<(), Failure> {
     let invalid = summary.runs.iter().filter(|run| !run.invalid.is_empty()).count();
     if args.strict && invalid > 0 {
         return Err(Failure::failed(format!("{invalid} of {} runs were invalid", summary.runs.len())));

@@ -4,5 +4,6 @@
 mod corpus;
 mod jobs;
 mod made_up;
+mod parts;
 mod premises;
 mod results;
