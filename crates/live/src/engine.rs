@@ -5,7 +5,7 @@ mod warnings;
 
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
-use crate::card;
+use crate::card::{self, Observed, Told};
 use crate::checks::{
     check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
     check_overlay, check_transports,
@@ -91,10 +91,18 @@ impl Engine for Live {
         };
         let controls = Controls::load(run)?;
         let testbed = Testbed::build(run).map_err(failed("cannot build the testbed"))?;
+        let cards = Observed::load(run, &testbed).map_err(failed("cannot observe the cards"))?;
         let run = &card::behind_the_kernels(run);
         let title = format!("run {} of {}", run.id, run.lab);
-        let session =
-            Session { run, testbed: &testbed, controls: &controls, watch, title: &title, program: None };
+        let session = Session {
+            run,
+            testbed: &testbed,
+            controls: &controls,
+            watch,
+            title: &title,
+            program: None,
+            cards,
+        };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
@@ -133,6 +141,8 @@ pub(crate) struct Session<'a> {
     pub(crate) title: &'a str,
     /// The program for which the run is; `None` if the run lasts as long as its lab says.
     pub(crate) program: Option<Program<'a>>,
+    /// The observation of the hosts' cards.
+    pub(crate) cards: Observed,
 }
 
 /// Measurements around the run.
@@ -147,12 +157,15 @@ struct Surroundings {
     ended: Vec<Ended>,
     /// How long the run lasted.
     lasted: Span,
+    /// What the observation of the cards has to say.
+    cards: Told,
 }
 
 impl Session<'_> {
     /// Performs the run. The inner error says that it was cancelled, or that a command failed.
-    pub(crate) fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
+    pub(crate) fn go(mut self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
+        let cards = std::mem::take(&mut self.cards);
         // If it cannot be raised, opening the sockets reports it.
         weir_linux::process::raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
@@ -174,6 +187,7 @@ impl Session<'_> {
         let ended: Mutex<Vec<Ended>> = Mutex::default();
         let command_relay = Relay(records.clone());
         let apps = Apps::new(run, self.testbed, flow_sockets, clock, &counts, Relay(records.clone()))?;
+        let elsewhere = cards.links().to_vec();
         let setup = Setup {
             run,
             clock,
@@ -187,8 +201,10 @@ impl Session<'_> {
             observer: observer(packets, self.watch.capture.clone()),
             changes: asked,
             beyond: self.program.as_ref().map(|program| program.beyond),
+            elsewhere: &elsewhere,
         };
-        let (pumped, driven, usage, drops, shaped, lasted) = std::thread::scope(|scope| {
+        cards.begin(clock, command_relay.clone());
+        let (pumped, driven, usage, drops, shaped, lasted, cards) = std::thread::scope(|scope| {
             let pumping =
                 std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
             let pumping = pumping.map_err(not_started)?;
@@ -232,11 +248,12 @@ impl Session<'_> {
             over.store(true, Ordering::Release);
             let driven =
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
-            // Records that the applications wrote at the very end.
+            let cards = cards.end();
+            // Records that the applications and the cards' observers wrote at the very end.
             held.extend(inbox.try_iter());
             held.retain(|record| record.at() <= Time::ZERO + run.duration);
             write_until(&mut held, Time::NEVER, recorder);
-            io::Result::Ok((pumped, driven, usage, drops, shaped, lasted))
+            io::Result::Ok((pumped, driven, usage, drops, shaped, lasted, cards))
         })?;
         let (pumped, driven) = (pumped?, driven?);
         let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -249,7 +266,7 @@ impl Session<'_> {
         }
         (self.watch.progress)(1.0);
         let memory_locked = memory.held();
-        let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted };
+        let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted, cards };
         Ok(Ok(self.outcome(&pumped, &driven, &around)))
     }
 
@@ -332,6 +349,7 @@ impl Session<'_> {
         if around.ended.is_empty() {
             invalid.extend(around.usage.and_then(|usage| usage.verdict(cores())));
         }
+        invalid.extend(around.cards.invalid.iter().cloned());
         if !audit.balances() {
             invalid.push(format!(
                 "the packet audit does not balance: {} sent, {} duplicated, {} made by stations, {} delivered, {} damaged, {} \
@@ -357,7 +375,12 @@ impl Session<'_> {
             audit,
             invalid,
             prototypes: vec![],
-            warnings: [changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
+            warnings: [
+                changed(run, pumped),
+                warnings(pumped, driven, around.usage),
+                around.cards.warnings.clone(),
+            ]
+            .concat(),
             environment: self.environment(pumped, driven, around, &limits),
         }
     }

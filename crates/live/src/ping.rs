@@ -59,6 +59,7 @@ pub fn ping(run: &Run, count: u16, pause: Span) -> io::Result<Vec<Span>> {
         observer: None,
         changes: channel().1,
         beyond: None,
+        elsewhere: &[],
     };
     std::thread::scope(|scope| {
         let pumping = std::thread::Builder::new().spawn_scoped(scope, || pump(setup)).map_err(not_started)?;

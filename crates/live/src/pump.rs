@@ -97,6 +97,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) changes: Receiver<(usize, Change)>,
     /// The node to which packets for addresses outside the network go; `None` if there is no way out.
     pub(crate) beyond: Option<usize>,
+    /// Links whose records do not come from the fabric.
+    pub(crate) elsewhere: &'a [usize],
 }
 
 /// The pump at work.
@@ -195,7 +197,7 @@ impl<'a> Pump<'a> {
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
             due: VecDeque::with_capacity(RELEASE_TURN),
-            sampler: Sampler::new(run),
+            sampler: Sampler::new(run).without(setup.elsewhere),
             packets: setup.packets,
             next_sample: Time::ZERO + run.sample,
             relay: setup.relay,
