@@ -55,6 +55,11 @@ pub(crate) fn shaped(run: &Run, paths: &OnceCell<Paths>, index: usize) -> Option
     link.queue.shaping(&flows).map(|shaping| shaping.rate)
 }
 
+/// The rate at which the queue of a link shapes all flows that cross it; `None` if it does not, or if a schedule changes the queue.
+pub fn shaper_rate(run: &Run, link: usize) -> Option<Rate> {
+    shaped(run, &OnceCell::new(), link)
+}
+
 /// The numbers of a group's flows.
 pub(crate) fn flows_of(run: &Run, group: &Group) -> Vec<u32> {
     let flows = (0..).zip(&run.flows);

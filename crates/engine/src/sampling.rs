@@ -43,6 +43,12 @@ impl Sampler {
         Sampler { links, last: Time::ZERO, flows, groups: run.groups.len(), stations: run.stations.len() }
     }
 
+    /// Leaves out links whose records come from elsewhere.
+    pub fn without(mut self, links: &[usize]) -> Sampler {
+        self.links.retain(|(link, _)| !links.contains(link));
+        self
+    }
+
     /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
     /// most periods. `counts` returns what the hosts of a flow have counted so far.
     ///

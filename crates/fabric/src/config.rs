@@ -184,6 +184,9 @@ pub struct Link {
     pub mtu: Bytes,
     /// The queue in front of its transmitter.
     pub queue: weir_queue::Config,
+    /// How packets report what the queue did; `None` if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
     /// Numbers of the packets that are lost on arrival at the link, counted from 1 in order of arrival; ascending.
     pub drop: Vec<u64>,
     /// Packets that are held back on arrival until others have overtaken them.
@@ -208,6 +211,15 @@ fn is_false(value: &bool) -> bool {
 
 fn is_zero(probability: &f64) -> bool {
     *probability == 0.0
+}
+
+/// How the packets that leave a queue report what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Report {
+    /// The identification of IPv4 holds the time in the queue and the drops before the packet (`weir analyze --stamped`).
+    IpId,
 }
 
 /// A period in which a link begins no transmission.
@@ -281,6 +293,7 @@ impl Link {
             overhead: Bytes::ZERO,
             mtu: MTU,
             queue: weir_queue::Config::TailDrop(Default::default()),
+            report: None,
             drop: Vec::new(),
             reorder: Vec::new(),
             schedule: Vec::new(),

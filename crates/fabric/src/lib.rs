@@ -23,7 +23,7 @@ mod wifi;
 mod wire;
 
 pub use config::{
-    Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, RoundTrips, Route, Shaper,
+    Card, Change, Config, Flow, Link, MTU, Network, Node, Outage, Reorder, Report, RoundTrips, Route, Shaper,
 };
 pub use event::EventQueue;
 pub use fabric::{

@@ -9,18 +9,20 @@ mod deferred;
 mod impairments;
 mod observer;
 mod pacing;
+mod reporting;
 mod script;
 
 pub(crate) use deferred::Until;
 pub(crate) use observer::Around;
 pub use observer::{Observer, PacketEvent};
 
-use crate::config;
+use crate::config::{self, Report};
 use crate::wire::Wire;
 use account::Account;
 use deferred::Departures;
 use impairments::Impairments;
 use pacing::Pacing;
+use reporting::Reporting;
 use script::Script;
 use std::collections::VecDeque;
 use weir_base::{Bytes, CODEPOINTS, Ecn, FlowId, Histogram, Random, Rate, Span, Time};
@@ -83,7 +85,7 @@ pub(crate) struct Link<P> {
     from: u32,
     /// Whether packets pass through without an event: the link has no rate, delay, impairments or script.
     transparent: bool,
-    /// Whether someone is to be told of each packet: an observer, or the host whose card it is.
+    /// Whether someone is to be told of each packet: an observer, the host whose card it is, or the packet itself.
     watched: bool,
     rate: Option<Rate>,
     delay: Span,
@@ -136,6 +138,8 @@ struct LinkStats {
     total_dropped: u64,
     /// Whether it is a host's card, which tells the host of packets that have left its queue.
     card: bool,
+    /// What packets report that leave the queue; `None` if they report nothing.
+    reporting: Option<Box<Reporting>>,
 }
 
 /// Counts a queue's decisions.
@@ -149,6 +153,9 @@ impl<P: Wire> Fate<P> for DropSink<'_, P> {
         self.stats.counters.dropped[packet.class() as usize] += 1;
         self.stats.counters.dropped_for[reason as usize] += 1;
         self.stats.total_dropped += 1;
+        if let Some(reporting) = &mut self.stats.reporting {
+            reporting.dropped(packet.class());
+        }
         if self.stats.card {
             self.around.leave_card(&packet, now);
         }
@@ -170,12 +177,13 @@ impl<P: Wire> Link<P> {
         };
         let queue = config.queue.build(&place, Random::stream_of(whole.seed, "queue", index as u64));
         let card = whole.network.nodes[config.from].card.is_some();
+        let reporting = config.report.map(|Report::IpId| Box::default());
         let pacing = Pacing::new(index, config, whole, !queue.is_work_conserving());
         let mut link = Link {
             to: config.to as u32,
             from: config.from as u32,
             transparent: false,
-            watched: card,
+            watched: card || reporting.is_some(),
             rate: config.rate,
             delay: config.delay,
             overhead: config.overhead.get(),
@@ -192,7 +200,13 @@ impl<P: Wire> Link<P> {
             script: Script::new(config),
             pacing,
             impairments: Impairments::new(index, config, whole.seed),
-            stats: LinkStats { link: index, counters: LinkCounters::default(), total_dropped: 0, card },
+            stats: LinkStats {
+                link: index,
+                counters: LinkCounters::default(),
+                total_dropped: 0,
+                card,
+                reporting,
+            },
             delays: Default::default(),
             total_lost: 0,
             total_duplicated: 0,
@@ -266,8 +280,8 @@ impl<P: Wire> Link<P> {
 
     /// Sends a packet from now on.
     #[inline(always)]
-    fn send(&mut self, packet: P, now: Time, around: &mut Around<P>) {
-        let bytes = self.begin(&packet, now, around);
+    fn send(&mut self, mut packet: P, now: Time, around: &mut Around<P>) {
+        let bytes = self.begin(&mut packet, now, around);
         if bytes != self.last_sent.0 {
             let busy = self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)));
             self.last_sent = (bytes, busy);
@@ -287,7 +301,7 @@ impl<P: Wire> Link<P> {
 
     /// Counts a packet whose transmission begins now. Returns its bytes, overhead included.
     #[inline(always)]
-    fn begin(&mut self, packet: &P, now: Time, around: &mut Around<P>) -> u64 {
+    fn begin(&mut self, packet: &mut P, now: Time, around: &mut Around<P>) -> u64 {
         let arrived_as = packet.class();
         let class = arrived_as as usize;
         let bytes = u64::from(packet.wire_length()) + self.overhead;
@@ -306,9 +320,12 @@ impl<P: Wire> Link<P> {
         bytes
     }
 
-    /// Tells the host whose card it is, and the observer, that a packet's transmission begins.
+    /// Tells the packet what the queue did, and the host whose card it is, and the observer, that the packet's transmission begins.
     #[cold]
-    fn tell_sent(&self, packet: &P, now: Time, around: &mut Around<P>) {
+    fn tell_sent(&mut self, packet: &mut P, now: Time, around: &mut Around<P>) {
+        if let Some(reporting) = &mut self.stats.reporting {
+            reporting.leave(packet, now);
+        }
         if self.stats.card {
             around.leave_card(packet, now);
         }

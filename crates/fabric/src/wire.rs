@@ -17,6 +17,12 @@ pub trait Wire: Packet + Sized {
     fn tcp(&self) -> Option<TcpView<'_>>;
     /// Sets its ECN codepoint. On a real packet this repairs the header checksum.
     fn relabel(&mut self, ecn: Ecn);
+    /// Writes into it how long it has waited in a queue, and how many packets of its kind were dropped since the last report. Returns the
+    /// drops that it has no room for; `None`, with nothing written, if it cannot hold a report.
+    fn report(&mut self, delay: Span, drops: u64) -> Option<u64> {
+        let _ = (delay, drops);
+        None
+    }
     /// Its addresses and the head of its payload, for a station that reads and rewrites them. `None` if it is no UDP datagram, or
     /// has no real bytes.
     fn datagram(&mut self) -> Option<DatagramView<'_>> {

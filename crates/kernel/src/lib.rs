@@ -13,6 +13,7 @@
 mod capability;
 #[cfg(feature = "bpf")]
 mod circuits;
+mod counted;
 #[cfg(feature = "bpf")]
 mod flows;
 #[cfg(feature = "bpf")]
@@ -45,6 +46,7 @@ pub use absent::{
 };
 #[cfg(feature = "bpf")]
 pub use circuits::{circuits, remove_circuit, set_circuit};
+pub use counted::kernel_counts;
 #[cfg(feature = "bpf")]
 pub use group::Group;
 pub use holder::Holder;

@@ -66,6 +66,11 @@ impl Clock {
         Time::from_nanos(read(ClockId::Monotonic).saturating_sub(self.zero))
     }
 
+    /// The time of `CLOCK_MONOTONIC` at a time of the run.
+    pub fn monotonic(&self, at: Time) -> Time {
+        Time::from_nanos(self.zero.saturating_add(at.as_nanos()))
+    }
+
     /// How long it is until the run starts.
     pub fn until_start(&self) -> Span {
         Span::from_nanos(self.zero.saturating_sub(read(ClockId::Monotonic)))

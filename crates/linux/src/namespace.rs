@@ -97,6 +97,14 @@ impl Namespace {
 }
 
 impl Namespace {
+    /// Another handle of it.
+    ///
+    /// # Errors
+    /// The process has no more descriptors.
+    pub fn try_clone(&self) -> io::Result<Namespace> {
+        Ok(Namespace { fd: self.fd.try_clone()? })
+    }
+
     /// Moves the calling thread, and every process that it starts, into the namespace for good.
     ///
     /// # Errors

@@ -1,6 +1,10 @@
 //! Hosts' cards: the kernel's own shapers at the devices of hosts, in place of the card's queue in the fabric. Packets that
 //! they refuse stay in the host and never reach the fabric.
 
+mod observed;
+
+pub(crate) use observed::{Observed, Told};
+
 use crate::address::{address_of, port_of};
 use std::collections::BTreeMap;
 use std::io;

@@ -6,7 +6,7 @@ mod warnings;
 
 use crate::address::MAX_FLOWS;
 use crate::apps::{Apps, AppsReport};
-use crate::card;
+use crate::card::{self, Observed, Told};
 use crate::checks::{
     check_acknowledgements, check_buffers, check_cards, check_clocks, check_feedback, check_hosts,
     check_transports,
@@ -95,6 +95,7 @@ impl Engine for Live {
         let mut hosts = dissolved(run);
         let controls = Controls::load(&hosts.run)?;
         let testbed = Testbed::build(&hosts.run, &hosts.sites).map_err(failed("cannot build the testbed"))?;
+        let cards = Observed::load(&hosts.run, &testbed).map_err(failed("cannot observe the cards"))?;
         hosts.run = card::behind_the_kernels(&hosts.run);
         let daemons = match hosts.sites.is_empty() {
             true => None,
@@ -114,6 +115,7 @@ impl Engine for Live {
             title: &title,
             between,
             program: None,
+            cards,
         };
         session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
@@ -163,6 +165,8 @@ pub(crate) struct Session<'a> {
     pub(crate) between: Option<Between<'a>>,
     /// The program for which the run is; `None` if the run lasts as long as its lab says.
     pub(crate) program: Option<Program<'a>>,
+    /// The observation of the hosts' cards.
+    pub(crate) cards: Observed,
 }
 
 /// Measurements around the run.
@@ -177,12 +181,15 @@ struct Surroundings {
     ended: Vec<Ended>,
     /// How long the run lasted.
     lasted: Span,
+    /// What the observation of the cards has to say.
+    cards: Told,
 }
 
 impl Session<'_> {
     /// Performs the run. The inner error says that it was cancelled, or that a command failed.
-    pub(crate) fn go(&self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
+    pub(crate) fn go(mut self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
+        let cards = std::mem::take(&mut self.cards);
         // If it cannot be raised, opening the sockets reports it.
         weir_linux::process::raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;
@@ -205,6 +212,7 @@ impl Session<'_> {
         let lost: Mutex<Option<String>> = Mutex::default();
         let (command_relay, node_relay) = (Relay(records.clone()), Relay(records.clone()));
         let apps = Apps::new(run, self.testbed, flow_sockets, clock, &counts, Relay(records.clone()))?;
+        let elsewhere = cards.links().to_vec();
         let setup = Setup {
             run,
             clock,
@@ -219,8 +227,10 @@ impl Session<'_> {
             changes: asked,
             beyond: self.program.as_ref().map(|program| program.beyond),
             overlay: self.between.as_ref().map(|between| between.dissolved),
+            elsewhere: &elsewhere,
         };
-        let (pumped, driven, usage, drops, shaped, lasted) = std::thread::scope(|scope| {
+        cards.begin(clock, command_relay.clone());
+        let (pumped, driven, usage, drops, shaped, lasted, cards) = std::thread::scope(|scope| {
             let pumping =
                 std::thread::Builder::new().name("weir-pump".into()).spawn_scoped(scope, || pump(setup));
             let pumping = pumping.map_err(not_started)?;
@@ -271,11 +281,12 @@ impl Session<'_> {
             over.store(true, Ordering::Release);
             let driven =
                 driving.join().unwrap_or_else(|_| Err(io::Error::other("the applications panicked")));
-            // Records that the applications wrote at the very end.
+            let cards = cards.end();
+            // Records that the applications and the cards' observers wrote at the very end.
             held.extend(inbox.try_iter());
             held.retain(|record| record.at() <= Time::ZERO + run.duration);
             write_until(&mut held, Time::NEVER, recorder);
-            io::Result::Ok((pumped, driven, usage, drops, shaped, lasted))
+            io::Result::Ok((pumped, driven, usage, drops, shaped, lasted, cards))
         })?;
         let (pumped, driven) = (pumped?, driven?);
         let mut ended = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -291,7 +302,7 @@ impl Session<'_> {
         }
         (self.watch.progress)(1.0);
         let memory_locked = memory.held();
-        let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted };
+        let around = Surroundings { usage, memory_locked, drops, shaped, ended, lasted, cards };
         Ok(Ok(self.outcome(&pumped, &driven, &around)))
     }
 
@@ -404,6 +415,7 @@ impl Session<'_> {
         if around.ended.is_empty() {
             invalid.extend(around.usage.and_then(|usage| usage.verdict(cores())));
         }
+        invalid.extend(around.cards.invalid.iter().cloned());
         if !audit.balances() {
             invalid.push(format!(
                 "the packet audit does not balance: {} sent, {} duplicated, {} made by stations, {} delivered, {} damaged, {} \
@@ -429,7 +441,13 @@ impl Session<'_> {
             audit,
             invalid,
             prototypes: vec![],
-            warnings: [self.remarks(), changed(run, pumped), warnings(pumped, driven, around.usage)].concat(),
+            warnings: [
+                self.remarks(),
+                changed(run, pumped),
+                warnings(pumped, driven, around.usage),
+                around.cards.warnings.clone(),
+            ]
+            .concat(),
             environment: self.environment(pumped, driven, around, &limits),
         }
     }

@@ -8,9 +8,10 @@ use crate::frame::checksum;
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IpFacts, TCP, TcpFacts, UDP};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use weir_base::{Dscp, Ecn, FlowId, Packet, Time};
+use weir_base::{Dscp, Ecn, FlowId, Packet, Span, Time};
 use weir_fabric::{DatagramView, TcpView, Wire};
 use weir_linux::netlink::Mac;
+use weir_observe::ip_id::{self, Stamp};
 
 /// The facts about the network that parsing needs.
 #[derive(Debug, Clone)]
@@ -208,6 +209,10 @@ impl Wire for LivePacket {
     }
     fn relabel(&mut self, ecn: Ecn) {
         self.set_traffic_class(self.dscp().with(ecn));
+    }
+    fn report(&mut self, delay: Span, drops: u64) -> Option<u64> {
+        let (identification, left) = Stamp { delay, drops }.encode();
+        ip_id::write(&mut self.frame_mut().bytes[ETHERNET..], identification).then_some(left)
     }
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
         datagram(&mut self.frame_mut().bytes[ETHERNET..])

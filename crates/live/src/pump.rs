@@ -101,6 +101,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) beyond: Option<usize>,
     /// The overlay of daemons between the hosts; `None` if there is none.
     pub(crate) overlay: Option<&'a Dissolved>,
+    /// Links whose records do not come from the fabric.
+    pub(crate) elsewhere: &'a [usize],
 }
 
 impl<'a> Setup<'a> {
@@ -128,6 +130,7 @@ impl<'a> Setup<'a> {
             changes,
             beyond: None,
             overlay,
+            elsewhere: &[],
         })
     }
 }
@@ -231,7 +234,7 @@ impl<'a> Pump<'a> {
             reached: Time::ZERO,
             stamps: setup.clock.stamps(),
             due: VecDeque::with_capacity(RELEASE_TURN),
-            sampler: Sampler::new(run),
+            sampler: Sampler::new(run).without(setup.elsewhere),
             packets: setup.packets,
             next_sample: Time::ZERO + run.sample,
             relay: setup.relay,

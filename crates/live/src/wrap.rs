@@ -11,6 +11,7 @@ pub use keeper::{Keeper, Program};
 pub use replay::Replay;
 
 use crate::address::address_of;
+use crate::card::Observed;
 use crate::controls::Controls;
 use crate::engine::{self, Session};
 use crate::testbed::{HostSettings, Testbed};
@@ -125,6 +126,7 @@ fn wrap_kept(
         title,
         between: None,
         program: Some(engine::Program { drive: &drive, flow: WRAPPED, beyond: far }),
+        cards: Observed::default(),
     };
     let outcome = session
         .go(recorder)

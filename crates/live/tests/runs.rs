@@ -18,6 +18,8 @@ mod datagrams;
 mod exchanges;
 #[path = "runs/marks.rs"]
 mod marks;
+#[path = "runs/reports.rs"]
+mod reports;
 #[path = "runs/sliq.rs"]
 mod sliq;
 
@@ -103,6 +105,9 @@ const TESTS: &[Test] = &[
     ("settings_that_sockets_cannot_implement_are_refused", sliq::what_sockets_cannot_do_is_refused),
     ("each_of_several_hosts_has_a_card_of_its_own", cards::each_of_several_hosts_has_its_own),
     ("a_card_that_the_kernel_cannot_implement_is_refused", cards::what_the_kernel_lacks_is_refused),
+    ("the_records_of_a_cards_link_are_those_of_the_kernels_queue", cards::its_queue_is_recorded),
+    ("packets_report_the_delays_and_drops_of_their_queue", reports::packets_report_delays_and_drops),
+    ("packets_of_ipv6_report_nothing_of_their_queue", reports::packets_of_ipv6_report_nothing),
 ];
 
 /// Runs mostly wait for their links, and none asserts a time, so more of them than processors run at once.

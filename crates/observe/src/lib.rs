@@ -26,8 +26,8 @@ pub use crossing::{Clocks, CrossingReport, KnownBy, Passage, WayReport, compare}
 pub use flow::Side;
 pub use packet::{Packet, Skipped, TCP, Tcp, UDP};
 pub use queue::{
-    Backlog, Bracket, ByCodepoint, Drops, KernelCounts, QueueChecks, QueuePeriod, QueueReport, Sighting,
-    WatchSettings, Watched, What,
+    Backlog, Bracket, ByCodepoint, Drops, KernelCounts, QueueChecks, QueueCounts, QueuePeriod, QueueReport,
+    Sighting, WatchSettings, Watched, What,
 };
 pub use rate::Period;
 pub use report::{DirectionReport, FlowReport, Report, TcpReport, Totals};

@@ -5,6 +5,7 @@
 //! large packet (TBF does) whose parts have other addresses. So an address counts only with the same flow and length, and parts are
 //! found by their flow and their sequence number in it.
 
+mod counts;
 mod pairing;
 mod sighting;
 mod sums;
@@ -12,6 +13,7 @@ mod sums;
 mod tests;
 mod verdict;
 
+pub use counts::QueueCounts;
 pub use sighting::{Sighting, What};
 pub use sums::{Backlog, ByCodepoint, Drops, QueuePeriod};
 pub use verdict::{Bracket, KernelCounts, QueueChecks, QueueReport};
@@ -92,6 +94,11 @@ impl Watched {
     /// What happened so far.
     pub fn totals(&self) -> QueuePeriod {
         self.sums.totals()
+    }
+
+    /// The counts of packets since they were last taken. The report is of all of them.
+    pub fn take_counts(&mut self) -> QueueCounts {
+        self.sums.take_counts()
     }
 
     /// Bytes that wait.

@@ -7,10 +7,10 @@ use crate::probability::Probability;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_base::{Bytes, Span};
-use weir_fabric::{Outage, Wifi};
+use weir_fabric::{Outage, Report, Wifi};
 
 /// A link in both directions: the dumbbell's bottleneck, or a link of a chain. `{ down = .., up = .. }` gives each direction a
-/// value of its own. A plain value of rate, wifi, delay, queue or overhead holds for both directions; a plain value of loss,
+/// value of its own. A plain value of rate, wifi, delay, queue, report or overhead holds for both directions; a plain value of loss,
 /// largest, jitter, duplicate, corrupt, outage, drop, reorder or schedule holds for `down` only, the direction of the data.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +49,10 @@ pub(crate) struct Bottleneck {
     pub(crate) drop: Option<PerDirection<Vec<u64>>>,
     /// Packets that are held back until later ones have passed them. A plain value holds for down only.
     pub(crate) reorder: Option<PerDirection<Vec<Held>>>,
+    /// What packets that leave the queue report of it; by default nothing. With "ip-id" the identification of IPv4 holds how long the
+    /// packet has waited, in steps of 32.768 us, and how many were dropped before it: `weir analyze --stamped` reads a capture. Packets
+    /// of IPv6 and those that may be fragmented report nothing. A plain value holds for both directions.
+    pub(crate) report: Option<PerDirection<Report>>,
     /// Bytes that each packet takes beyond its IP length (14 for an Ethernet header).
     pub(crate) overhead: Option<PerDirection<Bytes>>,
     /// Largest IP packet that the link carries; by default "1500 B", as Ethernet. Hosts send no larger packets than their paths

@@ -74,6 +74,7 @@ pub(crate) fn directions(
     let mut wifis = link.wifi.map_or([None; 2], PerDirection::both);
     let mut queues = link.queue.map_or([None, None], PerDirection::both);
     let overheads = link.overhead.map_or([None; 2], PerDirection::both);
+    let reports = link.report.map_or([None; 2], PerDirection::both);
     let losses = link.loss.map_or([None; 2], PerDirection::down_only);
     let largest = link.largest.map_or([None; 2], PerDirection::down_only);
     let mut jitters = link.jitter.map_or([None, None], PerDirection::down_only);
@@ -117,6 +118,7 @@ pub(crate) fn directions(
             overhead: overheads[side].unwrap_or(if opportunities { TUN_HEADER } else { Bytes::ZERO }),
             mtu: link.mtu.unwrap_or(MTU),
             queue: queues[side].take().unwrap_or_else(|| weir_queue::Config::TailDrop(Default::default())),
+            report: reports[side],
             drop: sorted(drops[side].take().unwrap_or_default()),
             reorder: reorders_of(holds[side].take().unwrap_or_default()),
             schedule: changes_of(reader, schedules[side].take().unwrap_or_default()),

@@ -7,6 +7,7 @@ use weir_base::{Dscp, Ecn, FlowId, Packet, Span, Time};
 use weir_endpoint::Body;
 use weir_endpoint::{Flags, Segment};
 use weir_fabric::{DatagramView, Fabric, NO_FLOW, Rewrite, TcpView, Wire};
+use weir_observe::ip_id::Stamp;
 use weir_plan::Ip;
 use weir_plan::address::{OVERLAY_PORT, address_of, port_of};
 
@@ -29,6 +30,8 @@ struct Fields {
     ecn: Ecn,
     class: Ecn,
     corrupt: bool,
+    /// The identification of IPv4: 0, or what a queue reports.
+    identification: u16,
     /// When its host sent it, for a packet that stations carry, and how long it has waited in their queues.
     entered: Time,
     waits: Span,
@@ -109,6 +112,7 @@ impl SimPacket {
             ecn: Ecn::NotEct,
             class: Ecn::NotEct,
             corrupt: false,
+            identification: 0,
             entered: Time::NEVER,
             waits: Span::ZERO,
         }))
@@ -137,7 +141,7 @@ impl SimPacket {
         (to_write.ip, to_write.dscp) = (ip, dscp);
         fields.length = (fields.body.length() + ip.header()) as u16;
         (fields.ecn, fields.class) = (ecn, ecn);
-        fields.corrupt = false;
+        (fields.corrupt, fields.identification) = (false, 0);
     }
 
     /// The TCP segment that it carries; `None` if it carries a datagram.
@@ -267,6 +271,7 @@ impl SimPacket {
                 ip.dscp = IpDscp::try_new(self.dscp().get()).unwrap_or_default();
                 ip.ecn = IpEcn::try_new(self.0.ecn as u8).unwrap_or_default();
                 ip.dont_fragment = true;
+                ip.identification = self.0.identification;
                 ip.header_checksum = ip.calc_header_checksum();
                 Header::V4(ip)
             }
@@ -309,6 +314,15 @@ impl Wire for SimPacket {
         self.0.ecn = ecn;
     }
 
+    fn report(&mut self, delay: Span, drops: u64) -> Option<u64> {
+        if self.0.address.ip != Ip::V4 {
+            return None;
+        }
+        let (identification, left) = Stamp { delay, drops }.encode();
+        self.0.identification = identification;
+        Some(left)
+    }
+
     fn datagram(&mut self) -> Option<DatagramView<'_>> {
         let fields = &mut *self.0;
         let [source, destination] = fields.address.sockets();
@@ -331,7 +345,7 @@ impl Wire for SimPacket {
         let mut packet = old.unwrap_or_else(SimPacket::new);
         packet.0.body.datagram_mut().set(&[], 0);
         (packet.0.corrupt, packet.0.entered, packet.0.address.ip) = (false, Time::NEVER, Ip::V4);
-        packet.0.address.dscp = Dscp::default();
+        (packet.0.address.dscp, packet.0.identification) = (Dscp::default(), 0);
         Some(packet)
     }
 
@@ -380,14 +394,16 @@ impl Wire for SimPacket {
     }
 
     fn duplicate_into(&self, mut old: SimPacket) -> SimPacket {
-        let Fields { body, arrived, address, length, ecn, class, corrupt, entered, waits } = &*self.0;
+        let Fields { body, arrived, address, length, ecn, class, corrupt, identification, entered, waits } =
+            &*self.0;
         let to = &mut *old.0;
         match (&mut to.body, body) {
             (Body::Datagram(to), Body::Datagram(from)) => to.set(&from.head, from.payload()),
             (to, from) => to.clone_from(from),
         }
         (to.arrived, to.address, to.length, to.corrupt) = (*arrived, *address, *length, *corrupt);
-        (to.ecn, to.class, to.entered, to.waits) = (*ecn, *class, *entered, *waits);
+        (to.ecn, to.class, to.identification) = (*ecn, *class, *identification);
+        (to.entered, to.waits) = (*entered, *waits);
         old
     }
 

@@ -15,6 +15,7 @@ mod kernel;
 mod keygen;
 mod link;
 mod list;
+mod live;
 mod names;
 mod note;
 mod observe;

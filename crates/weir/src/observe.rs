@@ -5,6 +5,7 @@ mod show;
 
 use crate::analyze::page as folder;
 use crate::failure::Failure;
+use crate::live::Show;
 use crate::{print, print_json, say};
 use clap::Args;
 use serde::Serialize;
@@ -13,17 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_base::{Span, Time};
-use weir_kernel::{Observer, Problem};
+use weir_kernel::{Observer, Problem, kernel_counts};
 use weir_linux::clock::monotonic;
 use weir_linux::device::index_of_name;
-use weir_observe::{Bracket, KernelCounts, QueuePeriod, QueueReport, Sighting, WatchSettings, Watched};
+use weir_observe::{QueuePeriod, QueueReport, Sighting, WatchSettings, Watched};
 use weir_shaper::{Counters, Device, Root};
 
 /// How often events are taken: the buffer holds 280,000 of them, which no device of 10 Mpps fills in this time.
 const TAKEN_EACH: Duration = Duration::from_millis(10);
 /// How often the root queue is asked whether it is still the same.
 const ASKED_EACH: Span = Span::from_millis(100);
-/// How often `--live` prints a line.
+/// How often `--live` shows what happened.
 const SHOWN_EACH: Span = Span::from_secs(1);
 /// The kind of a device without a queue.
 const NO_QUEUE: &str = "noqueue";
@@ -32,7 +33,7 @@ const NO_QUEUE: &str = "noqueue";
 #[command(after_help = "\
 Examples:
   weir observe eth0 --for 60s
-  weir observe eth0 --live                            a line each second, until Ctrl-C
+  weir observe eth0 --live                            what happens, in the terminal, until Ctrl-C
   weir observe eth0 --for 60s --out /tmp/eth0         a page, all numbers, a series
   weir observe eth0 --for 10s --json | jq .sojourn_ms.p99
 
@@ -50,7 +51,7 @@ pub(crate) struct ObserveArgs {
     /// Write the result into this folder: a page (index.html), all numbers (analysis.json), and what happened in each period (series.csv)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print a line about each second to standard error
+    /// Show each second in the terminal's last lines; where standard error is no terminal, a line about each
     #[arg(long)]
     pub live: bool,
     /// The time of each value of the series; longer if there would be more than 4096
@@ -160,6 +161,7 @@ impl Observation {
     /// Takes events until it is time, and makes the report.
     fn finish(mut self, args: &ObserveArgs) -> Result<Document, Failure> {
         let end = args.time.map(|time| self.start + time);
+        let mut show = args.live.then(|| Show::open(std::slice::from_ref(&args.device)));
         let (mut asked, mut shown) = (self.start, (self.start, QueuePeriod::default()));
         let mut ended = None;
         while !self.stopped.load(Ordering::Relaxed) && end.is_none_or(|end| monotonic() < end) {
@@ -174,18 +176,14 @@ impl Observation {
             if ended.is_some() {
                 break;
             }
-            if args.live && asked >= shown.0 + SHOWN_EACH {
+            if let Some(show) = show.as_mut().filter(|_| asked >= shown.0 + SHOWN_EACH) {
                 let total = self.watched.totals();
-                say(&show::line(
-                    asked.since(self.start),
-                    asked.since(shown.0),
-                    &shown.1,
-                    &total,
-                    &self.watched,
-                ));
+                let moment = show::moment(asked.since(shown.0), &shown.1, &total, self.watched.backlog());
+                show.show(asked.since(self.start), &[moment]);
                 shown = (asked, total);
             }
         }
+        drop(show);
         let last = if ended.is_none() { self.device.root()? } else { None };
         let until = monotonic();
         self.observer.switch(None).map_err(|problem| unobservable(&problem))?;
@@ -240,20 +238,7 @@ impl Observation {
         ending: [Counters; 2],
         ended: Option<String>,
     ) -> Result<Document, Failure> {
-        let bracket = |of: fn(&Counters) -> u64| {
-            Bracket::between(
-                [&self.beginning[0], &self.beginning[1]].map(of),
-                [&ending[0], &ending[1]].map(of),
-            )
-        };
-        let most = |of: &[Counters; 2]| of[0].waiting.max(of[1].waiting);
-        let kernel = KernelCounts {
-            packets: bracket(|of| of.packets),
-            drops: bracket(|of| of.drops),
-            requeues: bracket(|of| of.requeues),
-            waiting_before: most(&self.beginning),
-            waiting_after: most(&ending),
-        };
+        let kernel = kernel_counts(&self.beginning, &ending);
         let reason = |number| self.observer.reason(number);
         Ok(Document {
             device: args.device.clone(),

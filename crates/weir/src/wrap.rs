@@ -1,11 +1,15 @@
 //! `weir wrap`: a program behind a network.
 
+mod shown;
+
 use crate::cli::{EngineName, WrapArgs};
 use crate::commands;
 use crate::failure::Failure;
+use crate::live::{self, Show};
 use crate::run::{execute, refuse_failed};
 use crate::{print, say};
 use serde_json::Value;
+use shown::Shown;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
@@ -38,8 +42,14 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     let _ = weir_linux::enter();
     Live.check(&run)?;
     let forward: Vec<u16> = args.forward.iter().map(|port| port.get()).collect();
-    let program =
-        Program { words, serve: args.serve.clone(), forward: forward.clone(), far_end: far_end(&run) };
+    let show = args.live.then(|| Show::on_terminal(&shown::names(&run))).transpose()?;
+    let program = Program {
+        words,
+        serve: args.serve.clone(),
+        forward: forward.clone(),
+        far_end: far_end(&run),
+        restoring: show.as_ref().map(|show| live::restoring(show.height())),
+    };
     let (keeper, signals) = Keeper::start(program).map_err(|error| cannot("be started", &error))?;
     let keeper = std::sync::Arc::new(keeper);
     let passing = keeper.clone();
@@ -51,7 +61,11 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     let (mut tally, mut records) = (Tally::new(&run), Records::default());
     let recorder: &mut dyn Recorder = if args.report.is_some() { &mut records } else { &mut tally };
     let beyond = Beyond { forward: &forward, internet: args.internet };
-    let Wrapped { status, outcome } = weir_live::wrap(&run, &keeper, &title, beyond, recorder)?;
+    let wrapped = match show {
+        Some(show) => weir_live::wrap(&run, &keeper, &title, beyond, &mut Shown::new(&run, show, recorder)),
+        None => weir_live::wrap(&run, &keeper, &title, beyond, recorder),
+    };
+    let Wrapped { status, outcome } = wrapped?;
     let status = status.map_err(|error| not_run(&args.command, &error))?;
     if !args.quiet {
         say(&format!("weir: {}", lateness(&outcome)));

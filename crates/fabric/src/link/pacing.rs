@@ -318,8 +318,8 @@ impl<P: Wire> Link<P> {
         if let Some(begun) = self.pacing.as_mut()?.carried.take() {
             return Some(begun);
         }
-        let packet = self.take_out(now, around)?;
-        let bytes = self.begin(&packet, now, around);
+        let mut packet = self.take_out(now, around)?;
+        let bytes = self.begin(&mut packet, now, around);
         Some((packet, bytes))
     }
 

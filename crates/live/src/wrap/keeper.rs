@@ -36,6 +36,8 @@ pub struct Program {
     pub forward: Vec<u16>,
     /// The addresses of the far end, which the program finds in its environment.
     pub far_end: Vec<IpAddr>,
+    /// What makes the terminal at standard error whole again if weir dies; `None` if weir draws nothing there.
+    pub restoring: Option<Vec<u8>>,
 }
 
 /// The keeper, as weir sees it.
@@ -65,7 +67,10 @@ impl Keeper {
             Forked::Child => {
                 drop(socket);
                 // Whom to tell of a failure here is weir, which finds the socket closed.
-                let _ = keep(&program, &other);
+                let told = keep(&program, &other);
+                if let Some(bytes) = program.restoring.as_deref().filter(|_| !matches!(told, Ok(true))) {
+                    let _ = io::stderr().write_all(bytes);
+                }
                 std::process::exit(0)
             }
         }
@@ -138,8 +143,8 @@ impl Keeper {
 }
 
 /// The keeper's work. What it tells weir is a letter and a number a line: `b` the program has begun (its process id), `f` it cannot be
-/// run (the error's number), `e` it has ended (its status, as wait(2) gives it).
-fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<()> {
+/// run (the error's number), `e` it has ended (its status, as wait(2) gives it). Returns whether weir was told of the program's end.
+fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<bool> {
     adopt_orphans()?;
     let signals = Signals::block_these(&[libc::SIGCHLD, libc::SIGTERM])?;
     let passed = take_passed(weir.as_fd())?;
@@ -147,7 +152,8 @@ fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<()> {
     let ended = live(program, near, far, weir, &signals);
     // Without weir there is no network any more, and nothing to wait for.
     end_children(if matches!(ended, Ok(Some(_))) { GRACE } else { Duration::ZERO });
-    ended?.map_or(Ok(()), |told| writeln!(weir, "{told}"))
+    let told = ended?.map(|told| writeln!(weir, "{told}")).transpose()?;
+    Ok(told.is_some())
 }
 
 /// Starts the command at the far end and the program, and waits for the program's end. Returns what weir is to be told of it; `None` if the

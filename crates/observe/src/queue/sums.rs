@@ -1,11 +1,12 @@
 //! What adds up: sojourns, drops by reason, marks by the codepoint at arrival, bytes, backlog, and a series of periods.
 
 use super::Sighting;
+use super::counts::QueueCounts;
 use super::pairing::{Found, Waiting};
 use crate::rate::{Merge, Periods, elapsed};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use weir_base::{Ecn, Histogram, Span, Time};
+use weir_base::{Ecn, Span, Time};
 
 /// Drops for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -74,13 +75,14 @@ impl Merge for QueuePeriod {
 #[derive(Debug)]
 pub(super) struct Sums {
     pub(super) start: Time,
-    pub(super) sojourn: Histogram,
     pub(super) arrivals: u64,
     pub(super) departures: u64,
     pub(super) passed: u64,
     pub(super) bytes: u64,
     pub(super) drops: BTreeMap<u16, Drops>,
-    pub(super) codepoints: [ByCodepoint; 4],
+    /// Counts by codepoint, since they were last taken, and those that were taken.
+    pub(super) counts: QueueCounts,
+    taken: QueueCounts,
     /// Departures without an arrival, and arrivals that cannot be there any more.
     pub(super) unmatched_departures: u64,
     pub(super) unmatched_arrivals: u64,
@@ -96,13 +98,13 @@ impl Sums {
     pub(super) fn new(start: Time, period: Span) -> Sums {
         Sums {
             start,
-            sojourn: Histogram::new(),
             arrivals: 0,
             departures: 0,
             passed: 0,
             bytes: 0,
             drops: BTreeMap::new(),
-            codepoints: [ByCodepoint::default(); 4],
+            counts: QueueCounts::default(),
+            taken: QueueCounts::default(),
             unmatched_departures: 0,
             unmatched_arrivals: 0,
             backlog: 0,
@@ -116,6 +118,7 @@ impl Sums {
     /// A packet comes in. Its bytes wait until it leaves, which may be at once.
     pub(super) fn arrived(&mut self, now: Time, sighting: &Sighting) {
         self.arrivals += u64::from(sighting.segments);
+        self.counts.arrived(sighting.ecn, sighting.segments.into());
         self.passed += if sighting.what == super::What::Passed { sighting.segments.into() } else { 0 };
         self.change(now, self.backlog + u64::from(sighting.bytes));
     }
@@ -125,6 +128,7 @@ impl Sums {
         let packets = u64::from(sighting.segments);
         self.departures += packets;
         self.bytes += u64::from(sighting.bytes);
+        self.counts.left(found.map_or(sighting.ecn, |found| found.ecn), packets, sighting.bytes);
         let period = self.at(now);
         period.packets += packets;
         period.bytes += u64::from(sighting.bytes);
@@ -134,15 +138,10 @@ impl Sums {
         };
         let sojourn = elapsed(found.since, now);
         let is_marked = sighting.ecn == Ecn::Ce && found.ecn != Ecn::Ce;
-        for _ in 0..packets {
-            self.sojourn.record(sojourn);
-        }
+        self.counts.waited(found.ecn, packets, sojourn, is_marked);
         let period = self.at(now);
         period.sojourn_ns = period.sojourn_ns.saturating_add(sojourn.as_nanos().saturating_mul(packets));
         period.marks += if is_marked { packets } else { 0 };
-        let of = &mut self.codepoints[found.ecn as usize];
-        of.packets += packets;
-        of.marked += if is_marked { packets } else { 0 };
         self.change(now, self.backlog.saturating_sub(found.bytes.into()));
     }
 
@@ -156,10 +155,11 @@ impl Sums {
             }
             None => {
                 drops.at_arrival += 1;
+                self.counts.arrived(sighting.ecn, 1);
                 sighting.ecn
             }
         };
-        self.codepoints[ecn as usize].dropped += 1;
+        self.counts.dropped(ecn);
         self.at(now).drops += 1;
         let bytes = found.map_or(0, |found| u64::from(found.bytes));
         self.change(now, self.backlog.saturating_sub(bytes));
@@ -169,6 +169,20 @@ impl Sums {
     pub(super) fn forgotten(&mut self, now: Time, waiting: &Waiting) {
         self.unmatched_arrivals += u64::from(waiting.parts);
         self.change(now, self.backlog.saturating_sub(waiting.bytes_left.into()));
+    }
+
+    /// The counts since they were last taken.
+    pub(super) fn take_counts(&mut self) -> QueueCounts {
+        let counts = std::mem::take(&mut self.counts);
+        self.taken.merge(&counts);
+        counts
+    }
+
+    /// The counts since the beginning.
+    pub(super) fn all_counts(&self) -> QueueCounts {
+        let mut all = self.taken.clone();
+        all.merge(&self.counts);
+        all
     }
 
     pub(super) fn totals(&self) -> QueuePeriod {

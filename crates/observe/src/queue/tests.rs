@@ -202,3 +202,25 @@ fn an_event_is_read_from_its_bytes() {
     bytes[36] = 9;
     assert_eq!(Sighting::read(&bytes), None);
 }
+
+#[test]
+fn counts_are_those_since_they_were_taken_and_the_report_has_all() {
+    let of = |number, at, what, ecn| Sighting { packet: number, ecn, ..packet(at, what) };
+    let mut watched = seen(&[
+        of(1, 0, What::Enqueued, Ecn::Ect1),
+        of(2, 0, What::Enqueued, Ecn::NotEct),
+        of(1, 4, What::Dequeued, Ecn::Ce),
+    ]);
+    let first = watched.take_counts();
+    assert_eq!((first.arrived, first.sent, first.sent_bytes), ([1, 1, 0, 0], [0, 1, 0, 0], [0, 1500, 0, 0]));
+    assert_eq!((first.marked, first.sojourn[1].max()), ([0, 1, 0, 0], Some(Span::from_micros(4))));
+    watched.see(&of(3, 5, What::Dropped { reason: FULL }, Ecn::Ect0));
+    watched.see(&of(2, 9, What::Dequeued, Ecn::NotEct));
+    let second = watched.take_counts();
+    // The refused packet has arrived, too.
+    assert_eq!((second.arrived, second.dropped, second.sent), ([0, 0, 1, 0], [0, 0, 1, 0], [1, 0, 0, 0]));
+    assert_eq!(second.sojourn.iter().map(weir_base::Histogram::count).sum::<u64>(), 1);
+    let report = report(&watched, 2, 1);
+    assert_eq!((report.sojourn_ms.unwrap().count, report.drops, report.marks), (2, 1, 1));
+    assert_eq!(report.by_codepoint.len(), 3);
+}

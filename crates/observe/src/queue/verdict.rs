@@ -6,7 +6,7 @@ use crate::Times;
 use crate::rate::elapsed;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use weir_base::{CODEPOINTS, Time};
+use weir_base::{CODEPOINTS, Ecn, Histogram, Time};
 
 /// The share of packets that may be lost, unmatched or counted differently.
 const TOLERATED: f64 = 0.001;
@@ -116,19 +116,26 @@ pub(super) fn report(
         drops.after_waiting += of.after_waiting;
     }
     let drops = sums.drops.values().map(|of| of.at_arrival + of.after_waiting).sum();
-    let seen = |codepoint: &weir_base::Ecn| sums.codepoints[*codepoint as usize] != ByCodepoint::default();
-    let by_codepoint = CODEPOINTS.into_iter().filter(|it| seen(it));
+    let counts = sums.all_counts();
+    let of = |it: Ecn| ByCodepoint {
+        packets: counts.sent[it as usize],
+        marked: counts.marked[it as usize],
+        dropped: counts.dropped[it as usize],
+    };
+    let by_codepoint = CODEPOINTS.into_iter().map(|it| (it.name(), of(it)));
+    let mut sojourn = Histogram::new();
+    counts.sojourn.iter().for_each(|of| sojourn.merge(of));
     QueueReport {
         duration_s,
         packets: sums.departures,
         passed: sums.passed,
         bytes: sums.bytes,
         rate_mbps: if duration_s > 0.0 { sums.bytes as f64 * 8.0 / duration_s / 1e6 } else { 0.0 },
-        sojourn_ms: Times::of(&sums.sojourn),
+        sojourn_ms: Times::of(&sojourn),
         drops,
         drops_by_reason,
-        marks: sums.codepoints.iter().map(|of| of.marked).sum(),
-        by_codepoint: by_codepoint.map(|it| (it.name(), sums.codepoints[it as usize])).collect(),
+        marks: counts.marked.iter().sum(),
+        by_codepoint: by_codepoint.filter(|(_, of)| *of != ByCodepoint::default()).collect(),
         backlog: sums.backlog_until(end),
         checks: checks(sums, waiting, drops, kernel, lost_events),
         period_s: sums.periods.length.as_secs_f64(),

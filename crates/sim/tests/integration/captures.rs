@@ -172,3 +172,38 @@ fn two_captures_have_the_losses_and_the_queue_delay_between_them_that_the_simula
     assert_eq!(estimated.known_by, KnownBy::OneDirection);
     assert!((1_000_300..1_000_500).contains(&estimated.offset_ns), "{estimated:?}");
 }
+
+#[test]
+fn packets_report_the_delays_and_drops_of_their_queue() {
+    // Five packets of 1,500 bytes at 10 Mbit/s: no packet waits for 8.4 ms, up to which delays are whole steps.
+    let queue = "queue = { kind = 'tail-drop', limit = '5 packets' }, report = 'ip-id', delay = '18 ms'";
+    let run_of = |text: &str| Lab::from_str(text, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0);
+    let run = run_of(&LAB.replace("delay = '18 ms'", queue));
+    let folder = tempfile::tempdir().unwrap();
+    let links = ["core".to_owned()];
+    let capture = Capture::of_links(&run, &links, folder.path()).unwrap().unwrap();
+    let (cancel, mut records) = (AtomicBool::new(false), Records::default());
+    let watch = Watch { cancel: &cancel, progress: &|_| {}, capture: Some(capture.clone()), folder: None };
+    Simulator.run(&run, &mut records, &watch).unwrap();
+    capture.finish().unwrap();
+    let core = Capture::find_link(&run, "core").unwrap() as u32;
+    let mut delay = Histogram::new();
+    let of_core = records.delays.iter().filter(|sample| sample.link == core);
+    of_core.for_each(|sample| delay.merge(&sample.delay.unpack()));
+    let dropped: u64 = records.links.iter().filter(|it| it.link == core).flat_map(|it| it.dropped).sum();
+    let mut analysis = Analysis::new(Settings { is_stamped: true, ..Settings::default() });
+    let file = File::open(folder.path().join("core.pcap")).unwrap();
+    analysis.read(&mut weir_observe::Capture::open(file).unwrap()).unwrap();
+    let report = analysis.report().stamped().unwrap();
+    let told = report.not_ecn.delay_ms.unwrap();
+    assert_eq!((told.count, report.packets_without_report), (delay.count(), 0));
+    assert!(dropped > 0 && report.not_ecn.drops == dropped, "{} of {dropped}", report.not_ecn.drops);
+    let short = delay.mean().unwrap().as_millis_f64() - told.mean;
+    assert!((0.0..0.032_768).contains(&short), "{told:?}, {short} ms short");
+    // The key changes nothing but the packets.
+    let mut without = Records::default();
+    let plain = run_of(&LAB.replace("delay = '18 ms'", &queue.replace("report = 'ip-id', ", "")));
+    let watch = Watch { cancel: &cancel, progress: &|_| {}, capture: None, folder: None };
+    Simulator.run(&plain, &mut without, &watch).unwrap();
+    assert_eq!((records.links, records.flows), (without.links, without.flows));
+}

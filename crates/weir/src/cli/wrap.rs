@@ -11,6 +11,7 @@ Examples:
   weir wrap --link 'rate=50mbit/10mbit rtt=30ms' --serve 'iperf3 -s' -- sh -c 'iperf3 -c $WEIR_FAR_END'
   weir wrap --link 'rate=30mbit delay=2ms' --link 'rate=8mbit delay=20ms loss=1%'          a shell behind two links
   weir wrap --lab labs/cellular.toml --forward 8080 -- curl -O http://10.0.0.3:8080/file
+  weir wrap --link 'rate=20mbit rtt=40ms' --live -- ping 192.0.2.7          the links in the terminal's last lines
   weir wrap --link 'rate=8mbit rtt=80ms loss=1%' --internet -- curl -O http://192.0.2.7/file          as root
 
 A link has the keys of [dumbbell] in a lab (docs/labs.md, docs/links.md); DOWN/UP gives each direction a value, and down is the direction \
@@ -44,6 +45,9 @@ pub(crate) struct WrapArgs {
     /// Write a result with a report into this folder
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    /// Show rate, delay, backlog, drops and marks of each link in the terminal's last lines (standard error) while the command runs
+    #[arg(long, requires = "command")]
+    pub live: bool,
     /// Say nothing unless something is wrong
     #[arg(long)]
     pub quiet: bool,

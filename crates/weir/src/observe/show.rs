@@ -1,9 +1,10 @@
 //! What was observed, as text.
 
 use super::Document;
+use crate::live::Moment;
 use std::fmt::Write;
 use weir_base::Span;
-use weir_observe::{QueuePeriod, QueueReport, Watched};
+use weir_observe::{QueuePeriod, QueueReport};
 use weir_report::number::{count, number};
 
 /// The columns of the table by codepoint.
@@ -128,27 +129,16 @@ fn aligned(table: &[impl AsRef<[String]>], to_the_right: bool) -> String {
     text
 }
 
-/// A line about what happened since the last one, which was `span` ago.
-pub(super) fn line(
-    since_start: Span,
-    span: Span,
-    before: &QueuePeriod,
-    now: &QueuePeriod,
-    watched: &Watched,
-) -> String {
-    let grown = |of: fn(&QueuePeriod) -> u64| of(now) - of(before);
-    let (packets, sojourn_ns) = (grown(|of| of.packets), grown(|of| of.sojourn_ns));
-    let sojourn = sojourn_ns.checked_div(packets).map_or_else(
-        || "no packet left".to_owned(),
-        |mean| format!("sojourn {} ms", number(Span::from_nanos(mean).as_millis_f64())),
-    );
-    let rate = grown(|of| of.bytes) as f64 * 8.0 / span.as_secs_f64() / 1e6;
-    format!(
-        "{:.0} s: {} Mbit/s, {sojourn}, backlog {} kB, {} drops, {} marks",
-        since_start.as_secs_f64(),
-        number(rate),
-        number(watched.backlog() as f64 / 1000.0),
-        count(grown(|of| of.drops)),
-        count(grown(|of| of.marks)),
-    )
+/// What happened since an earlier moment, which was `span` ago; `backlog` is what waits now.
+pub(super) fn moment(span: Span, before: &QueuePeriod, now: &QueuePeriod, backlog: u64) -> Moment {
+    let grown = |of: fn(&QueuePeriod) -> u64| of(now).saturating_sub(of(before));
+    Moment {
+        span,
+        bytes: grown(|of| of.bytes),
+        packets: grown(|of| of.packets),
+        sojourn_ns: grown(|of| of.sojourn_ns).into(),
+        backlog_bytes: backlog,
+        drops: grown(|of| of.drops),
+        marks: grown(|of| of.marks),
+    }
 }

@@ -4,6 +4,7 @@
 mod ends;
 mod internet;
 mod links;
+mod live;
 mod translations;
 
 use crate::place::{Place, status, text};
