@@ -3,7 +3,7 @@
 //! the kernel does not mix with those of others.
 
 use super::panel::Panel;
-use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::backend::{Backend, TermionBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
@@ -67,7 +67,7 @@ impl Screen {
                 (x, y, cell)
             });
             // Writing to memory cannot fail.
-            let _ = CrosstermBackend::new(&mut bytes).draw(cells);
+            let _ = TermionBackend::new(&mut bytes).draw(cells);
             bytes.extend(b"\x1b8");
         }
         write(&bytes);
