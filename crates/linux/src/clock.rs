@@ -10,6 +10,8 @@ use weir_base::{Span, Time};
 
 /// Priority among real-time threads: above ordinary programs, below what the kernel's own threads use (50).
 const PRIORITY: libc::c_int = 10;
+/// Priority of programs that a thread with [`PRIORITY`] waits for, and that must not hold it up.
+const LOWER: libc::c_int = 5;
 
 /// Three readings of clocks that take longer than this were interrupted: undisturbed they take a tenth of it.
 const UNDISTURBED: Span = Span::from_micros(2);
@@ -139,9 +141,19 @@ impl Scheduling {
 
 /// Gives the calling thread real-time scheduling if the system permits it, and exact timers. Returns its scheduling.
 pub fn claim_processor() -> Scheduling {
+    claim(PRIORITY)
+}
+
+/// The same with a lower priority, at which the thread waits for those that have claimed a processor by [`claim_processor`]. It allocates
+/// nothing, so that a process that was just forked may call it.
+pub(crate) fn claim_lower() -> Scheduling {
+    claim(LOWER)
+}
+
+fn claim(priority: libc::c_int) -> Scheduling {
     // The timer slack of ordinary threads is 50 us by default (prctl(2), PR_SET_TIMERSLACK). Cannot fail with this argument.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the pointer names a sched_param that lives until the call returns; 0 is the calling thread.
     if unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)

@@ -118,6 +118,19 @@ pub fn keep_rights(command: &mut Command, rights: CapabilitySet) {
     };
 }
 
+/// Gives the first thread of a command real-time scheduling if the system permits it, below that of [`claim_processor`](crate::claim_processor),
+/// and exact timers. Threads that it starts are ordinary ones.
+pub fn give_processor(command: &mut Command) {
+    // SAFETY: the function changes the new process alone, and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            // Without the permission it is an ordinary process.
+            let _ = crate::clock::claim_lower();
+            Ok(())
+        })
+    };
+}
+
 /// The processor time of a process so far (fields 14 and 15 of proc_pid_stat(5)); zero if there is none.
 pub fn time_of(process: u32) -> Duration {
     let of = || {

@@ -15,7 +15,7 @@ use weir_base::{Bytes, not_started};
 use weir_engine::EngineError;
 use weir_linux::memory::Folder;
 use weir_linux::privileges::CapabilitySet;
-use weir_linux::process::{inside, keep_rights, time_of};
+use weir_linux::process::{give_processor, inside, keep_rights, time_of};
 use weir_linux::question;
 use weir_plan::Run;
 
@@ -125,6 +125,7 @@ impl<'a> Daemons<'a> {
         if !rustix::process::geteuid().is_root() {
             keep_rights(&mut command, RIGHTS);
         }
+        give_processor(&mut command);
         inside(&mut command, &self.testbed.sites[number].namespace);
         let child = command.spawn().map_err(not_started)?;
         self.all.push(Daemon { name: name.to_owned(), child });

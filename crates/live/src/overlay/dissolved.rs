@@ -150,9 +150,11 @@ mod tests {
     /// A triangle of two nodes with hosts and one without.
     fn triangle() -> Run {
         let text = "format = 1\n[graph]\nrouters = [\"a\", \"b\", \"c\"]\n[graph.links]\n\
-                    ab = { from = \"a\", to = \"b\" }\nac = { from = \"a\", to = \"c\" }\nbc = { from = \"b\", to = \"c\" }\n\
+                    ab = { from = \"a\", to = \"b\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+                    ac = { from = \"a\", to = \"c\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+                    bc = { from = \"b\", to = \"c\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
                     [overlay]\nnodes = [\"a\", \"b\", \"c\"]\n\
-                    [traffic.one]\nfrom = \"a\"\nto = \"b\"\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\" }\n\
+                    [traffic.one]\nfrom = \"a\"\nto = \"b\"\nworkload = { kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1052 B\" }\n\
                     [traffic.two]\nfrom = \"b\"\nto = \"a\"\ntransport = \"relay\"\n";
         let lab = Lab::from_str(text, "test.toml", ".".as_ref(), &[]);
         lab.unwrap_or_else(|error| panic!("{}", error.render(false, 100))).runs().remove(0)

@@ -243,3 +243,14 @@ fn packets_for_other_networks_go_to_the_way_out_and_those_for_groups_nowhere() {
     }
     assert_eq!(to(&open, 0, "10.0.0.3"), Some(2));
 }
+
+#[test]
+fn packets_of_a_host_behind_the_overlay_go_to_its_node_whatever_their_address() {
+    let pool = Pool::new(Directory { ways: vec![Some(2)], ..directory() }, 1500);
+    let frame = udp_frame(0, 9, Ip::V4, 1, 100, Ecn::NotEct);
+    assert_eq!(pool.packet(0, &frame).map(|packet| packet.destination()), Some(2));
+    assert!(pool.packet(1, &frame).is_none(), "no way is given where it enters, and there is no node 9");
+    let mut to_group = frame;
+    to_group[ETHERNET + 16..][..4].copy_from_slice(&[239, 1, 0, 1]);
+    assert!(pool.packet(0, &to_group).is_none());
+}

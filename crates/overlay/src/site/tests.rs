@@ -183,6 +183,25 @@ fn what_waits_while_no_way_leads_there_is_bounded_and_goes_when_one_does() {
 }
 
 #[test]
+fn of_a_service_that_keeps_the_newest_one_datagram_waits() {
+    let newest = serde_json::json!({ "name": "newest", "newest": true });
+    let services = vec![serde_json::from_value(newest).unwrap()];
+    let mut pair = Pair::new([site(0, places(), services), site(1, places(), vec![])]);
+    pair.is_up = false;
+    pair.ticks(10);
+    for number in 0..5u8 {
+        pair.tick(&[datagram(HERE, THERE, &[number])]);
+    }
+    let told = pair.sites[0].told().next().unwrap();
+    assert_eq!((told.waiting, told.refused, told.admitted), (1, 4, 0));
+    pair.is_up = true;
+    pair.ticks(2000);
+    let [ref come] = pair.delivered[1][..] else { panic!("{:?}", pair.delivered) };
+    assert_eq!(read(come).unwrap().body, [4]);
+    assert_eq!(pair.sites[0].told().next().unwrap().admitted, 1);
+}
+
+#[test]
 fn a_flow_that_sends_nothing_for_two_minutes_is_forgotten_and_its_place_used_again() {
     let mut pair = Pair::new([0, 1].map(|number| site(number, places(), vec![])));
     pair.ticks(1500);

@@ -104,7 +104,7 @@ fn datagrams_cross_the_daemons_of_a_lab_and_nothing_is_left() {
     let groups = place.run();
     for (group, payload, offered) in [(&groups[0], 1024, 750_000), (&groups[1], 500, 375_000)] {
         let read = bytes_read(group);
-        assert!(read % payload == 0 && read <= offered, "{read}");
+        assert!(read.is_multiple_of(payload) && read <= offered, "{read}");
         assert!(read > offered / 4, "{read}");
         // The time of each datagram that was read is known, and each was admitted.
         let crossed = group["transit_ms"]["count"].as_u64().unwrap();
