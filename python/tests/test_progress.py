@@ -21,6 +21,16 @@ def test_a_terminal_shows_one_line_that_is_redrawn_and_removed(monkeypatch):
     assert shown == ["", " 10 %  2 of 20 runs", " 20 %  done        ", " " * 11, ""]
 
 
+class OfANotebook(io.StringIO):
+    __module__ = "ipykernel.iostream"
+
+
+def test_a_notebook_redraws_the_line_too(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", OfANotebook())
+    Line().show(" 10 %  2 of 20 runs")
+    assert sys.stderr.getvalue() == "\r 10 %  2 of 20 runs"
+
+
 def test_elsewhere_lines_are_seldom_and_plain(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     line = Line()

@@ -11,7 +11,10 @@ class Line:
     """One line that is redrawn in a terminal or a notebook; elsewhere a plain line now and then."""
 
     def __init__(self):
-        self.redraws = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        # A program that imports a notebook's client is no notebook: there, the kernel has put its own stream in place.
+        self.redraws = sys.stderr is not None and (
+            sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
+        )
         self.width = 0
         self.next = time.monotonic() + BETWEEN_LINES
 

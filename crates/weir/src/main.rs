@@ -7,7 +7,6 @@ mod circuit;
 mod cli;
 mod commands;
 mod compare;
-mod dask;
 mod doctor;
 mod failure;
 mod figure;

@@ -1,12 +1,14 @@
 //! `weir run`: lab, plan, engines, records, summary, report, table.
 
+mod dask;
+
 use crate::cli::{EngineName, RunArgs};
 use crate::commands::{self, Leave};
-use crate::dask::{self, Swept};
 use crate::failure::{Failure, terminal_width};
 use crate::progress::Line;
 use crate::results::columns;
 use crate::{print, print_json, say};
+use dask::Swept;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
