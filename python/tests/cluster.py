@@ -38,7 +38,10 @@ class Cluster:
         local = self.place / f"worker-{len(self.workers)}"
         local.mkdir()
         arguments = [self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(local)]
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))  # noqa: E731
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
         worker = self._start("worker", arguments, first, limit if largest_file else None, environment)
         self.workers.append(worker)
         return worker

@@ -17,8 +17,6 @@ import weir
 from cluster import Cluster
 from conftest import TEXT
 
-PLACE = pathlib.Path(__file__).parent
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
@@ -65,8 +63,7 @@ def test_the_folder_is_that_of_one_machine(cluster, tmp_path, lab, carry, alone)
         alone = weir.run(lab(), jobs=2, out=tmp_path / "alone", progress=False).path
     assert differences(result.path, alone) == []
     assert not (result.path / ".weir-sweep").exists()
-    leavings = [path for path in cluster.place.glob("worker-*/**/sim-*")]
-    assert leavings == []
+    assert list(cluster.place.glob("worker-*/**/sim-*")) == []
 
 
 @pytest.mark.parametrize("carry", [False, True], ids=["shared", "carry"])
@@ -277,7 +274,7 @@ def test_the_command_line_sweeps_and_prints_its_table(cluster, tmp_path):
     assert swept.returncode == 0, swept.stderr
     alone = command_line(lab, "--jobs", 2, "--out", tmp_path / "alone", "--set", "run.repeats=3")
     assert swept.stdout.replace("swept", "alone") == alone.stdout
-    named = [name for name in differences(tmp_path / "swept", tmp_path / "alone")]
+    named = differences(tmp_path / "swept", tmp_path / "alone")
     # The builds of the package and of the program differ, and their names stand in the descriptions of runs.
     assert {pathlib.Path(name).name for name in named} <= {"run.json", "records.json"}
     again = command_line(lab, "--dask", cluster.address, "--out", tmp_path / "swept", "--set", "run.repeats=3", "--json")
