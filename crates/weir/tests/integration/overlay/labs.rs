@@ -186,14 +186,20 @@ fn what_daemons_cannot_do_is_refused() {
     }
 }
 
-/// A UDP socket in a network namespace that has a file.
-fn socket_in(namespace: &str, address: &str) -> UdpSocket {
-    let (namespace, address) = (File::open(namespace).unwrap(), address.to_owned());
-    let inside = move || {
+/// Does something in a network namespace that has a file.
+fn inside<T: Send + 'static>(namespace: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = File::open(namespace).unwrap();
+    let there = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-        UdpSocket::bind((address.as_str(), 7000)).unwrap()
+        work()
     };
-    let socket = std::thread::spawn(inside).join().unwrap();
+    std::thread::spawn(there).join().unwrap()
+}
+
+/// A UDP socket there.
+fn socket_in(namespace: &str, address: &str) -> UdpSocket {
+    let address = address.to_owned();
+    let socket = inside(namespace, move || UdpSocket::bind((address.as_str(), 7000)).unwrap());
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     socket
 }
@@ -223,9 +229,8 @@ fn programs_use_the_overlay_of_a_lab_that_is_up() {
         assert_eq!(deliver(&near, &far, b"hello").0.to_string(), from.1);
         deliver(&far, &near, b"hello yourself");
     }
-    let mut status = Command::new("nsenter");
-    status.arg(format!("--net={}", of("a").2)).arg(env!("CARGO_BIN_EXE_weir"));
-    let Output { stdout, stderr, .. } = status.args(["overlay", "status", "--json"]).output().unwrap();
+    let Output { stdout, stderr, .. } =
+        inside(&of("a").2, || weir(&["overlay", "status", "--json"]).output().unwrap());
     let status: Value = serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{}", text(&stderr)));
     assert_eq!((are_up(&status[0]), &status[0]["packets"]["foreign_source"]), (2, &0.into()));
     send_signal(&up.0, Signal::INT);
