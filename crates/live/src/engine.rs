@@ -115,9 +115,8 @@ impl Engine for Live {
             title: &title,
             between,
             program: None,
-            cards,
         };
-        session.go(recorder).map_err(failed("the live run failed")).and_then(|result| result)
+        session.go(cards, recorder).map_err(failed("the live run failed")).and_then(|result| result)
     }
 }
 
@@ -165,8 +164,6 @@ pub(crate) struct Session<'a> {
     pub(crate) between: Option<Between<'a>>,
     /// The program for which the run is; `None` if the run lasts as long as its lab says.
     pub(crate) program: Option<Program<'a>>,
-    /// The observation of the hosts' cards.
-    pub(crate) cards: Observed,
 }
 
 /// Measurements around the run.
@@ -186,10 +183,13 @@ struct Surroundings {
 }
 
 impl Session<'_> {
-    /// Performs the run. The inner error says that it was cancelled, or that a command failed.
-    pub(crate) fn go(mut self, recorder: &mut dyn Recorder) -> io::Result<Result<Outcome, EngineError>> {
+    /// Performs the run, with the observation of its hosts' cards. The inner error says that it was cancelled, or that a command failed.
+    pub(crate) fn go(
+        &self,
+        cards: Observed,
+        recorder: &mut dyn Recorder,
+    ) -> io::Result<Result<Outcome, EngineError>> {
         let run = self.run;
-        let cards = std::mem::take(&mut self.cards);
         // If it cannot be raised, opening the sockets reports it.
         weir_linux::process::raise_open_files();
         let flow_sockets = sockets::open(run, self.testbed)?;

@@ -126,10 +126,9 @@ fn wrap_kept(
         title,
         between: None,
         program: Some(engine::Program { drive: &drive, flow: WRAPPED, beyond: far }),
-        cards: Observed::default(),
     };
     let outcome = session
-        .go(recorder)
+        .go(Observed::default(), recorder)
         .map_err(|error| EngineError::Failed(format!("the network failed: {error}")))??;
     let status = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let status = status.ok_or_else(|| EngineError::Failed("the program has no status".into()))?;
