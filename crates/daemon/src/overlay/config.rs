@@ -1,9 +1,12 @@
 //! The file of a node: its own place, all nodes of the overlay, its neighbours, services, and the policy that all nodes share.
 
+mod policy;
+
 use super::signing::SigningKey;
 use super::signing_key;
 use crate::failure::Failure;
 use crate::transfer::{Keys, PublicKey};
+use policy::Policy;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +15,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use weir_base::{Bytes, Prefix, Span};
-use weir_overlay::gradient::Gradients;
 use weir_overlay::site::{Places, Service};
-use weir_overlay::{NodeId, depth, zombie};
+use weir_overlay::NodeId;
 use weir_sliq::envelope;
-use weir_sliq::hop;
 
 /// The format of files that this program reads.
 const FORMAT: u32 = 1;
@@ -89,47 +90,6 @@ struct Listed {
 struct Near {
     name: String,
     at: Option<SocketAddr>,
-}
-
-/// What all nodes of an overlay have in common.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Policy {
-    k: Option<f64>,
-    zombies: zombie::Config,
-    depth: depth::Config,
-    asap: bool,
-    depth_share: f64,
-    hysteresis: Bytes,
-    hop_bias: Bytes,
-    queue_delays: bool,
-    pub(super) link: hop::Config,
-}
-
-impl Default for Policy {
-    fn default() -> Policy {
-        let weir_overlay::Config { k, depth, zombies, asap, depth_share, gradients, queue_delays, .. } =
-            weir_overlay::Config::default();
-        let Gradients { hysteresis, hop_bias } = gradients;
-        let link = hop::Config::default();
-        Policy { k, zombies, depth, asap, depth_share, hysteresis, hop_bias, queue_delays, link }
-    }
-}
-
-impl Policy {
-    /// Parameters of the node.
-    pub(super) fn node(&self) -> weir_overlay::Config {
-        weir_overlay::Config {
-            k: self.k,
-            depth: self.depth.clone(),
-            zombies: self.zombies.clone(),
-            asap: self.asap,
-            gradients: Gradients { hysteresis: self.hysteresis, hop_bias: self.hop_bias },
-            depth_share: self.depth_share,
-            queue_delays: self.queue_delays,
-            ..weir_overlay::Config::default()
-        }
-    }
 }
 
 fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {

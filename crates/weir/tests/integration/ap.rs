@@ -251,7 +251,8 @@ fn counters_are_served_on_loopback_and_printed_at_the_end() {
     );
     let flows = "weir_ap_application_flows{local=\"a\",path=\"b\",id=\"1\",application=\"array\"} 1\n";
     assert!(answer.contains(flows), "{answer}");
-    assert!(get("/").starts_with("HTTP/1.0 404"));
+    assert!(get("/").starts_with("HTTP/1.0 200 OK\r\nContent-Type: text/html"));
+    assert!(get("/other").starts_with("HTTP/1.0 404"));
     let (status, told) = point.interrupt();
     assert_eq!(status, 0);
     let words: Vec<&str> = told.split_whitespace().collect();
