@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use weir_base::{Bytes, Prefix, Span};
-use weir_overlay::site::{Places, Service};
 use weir_overlay::NodeId;
+use weir_overlay::site::{Places, Service};
 use weir_sliq::envelope;
 
 /// The format of files that this program reads.

@@ -283,6 +283,7 @@ fn programs_of_three_sites_reach_each_other_and_every_flow_is_told() {
     triangle.said(0, &["overlay", "del", "call"]);
     deliver(&from, &to, b"as before");
     assert!(triangle.said(0, &["overlay", "why", "10.1.0.1:4000"]).contains("of service video"));
+    deliver(&triangle.socket(0, 4001), &to, b"of another flow");
     let all = triangle.said(0, &["status"]);
     assert!(all.starts_with("overlay node a at 0.0.0.0:7770, for "), "{all}");
     for (arguments, told) in [

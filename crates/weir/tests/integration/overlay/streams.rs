@@ -1,6 +1,6 @@
 //! TCP connections between sites, over the proxies of their nodes.
 
-use super::{PATIENCE, Triangle, run, site};
+use super::{METRICS, PATIENCE, Triangle, run, site};
 use crate::hosts::{bytes, send_signal, text};
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
@@ -60,7 +60,8 @@ fn what_no_host_accepts_and_what_a_host_resets_is_reset_at_the_other_end() {
     assert_eq!(near.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     // Nobody connects to the proxy itself.
     let own = triangle.inside(0, || text(&Command::new("ss").args(["-ltnH"]).output().unwrap().stdout));
-    let listening: Vec<&str> = own.split_whitespace().filter(|word| word.contains("127.0.0.1:")).collect();
+    let listening: Vec<&str> =
+        own.split_whitespace().filter(|word| word.contains("127.0.0.1:") && *word != METRICS).collect();
     assert_eq!(listening.len(), 1, "{own}");
     let _direct = triangle.inside(0, || TcpStream::connect(listening[0]).unwrap());
     triangle.until(0, "refused", |status| status["packets"]["tcp_refused"] == 1);

@@ -85,7 +85,7 @@ echo done
 ",
     );
     let (drawn, after) = terminal.split_once(RESTORED).unwrap_or_else(|| panic!("{terminal:?}"));
-    assert!(drawn.contains("\x1b[1;21r") && line(drawn, 24)[0] == "up", "{terminal:?}");
+    assert!(drawn.contains("\x1b[1;21r"), "{terminal:?}");
     assert!(after.contains("done") && !after.contains("\x1b["), "{terminal:?}");
 }
 
