@@ -44,7 +44,8 @@ impl Served {
             address[7..].trim_end_matches('/').split_once('/').expect("an address with a token");
         let (host, token) = (host.to_owned(), token.to_owned());
         std::thread::spawn(move || server.run());
-        let page = ask(&host, format!("GET /{token}/ HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        let request = format!("GET /{token}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let page = ask(&host, request.as_bytes(), false);
         let page = String::from_utf8_lossy(&page);
         let begin = page.find("data-reports=\"../").expect("a page with the token of reports") + 17;
         let reports = page[begin..begin + 32].to_owned();
@@ -61,12 +62,16 @@ impl Served {
     }
 }
 
-/// Sends bytes and reads the answer to its end.
-fn ask(host: &str, bytes: &[u8]) -> Vec<u8> {
+/// Sends bytes and reads the answer to its end. One who `ends` says that nothing follows; the server may then give up an answer that it has
+/// not begun.
+fn ask(host: &str, bytes: &[u8], ends: bool) -> Vec<u8> {
     let mut socket = TcpStream::connect(host).expect("the server listens");
     socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a time limit");
     // A server that has refused a request need not read the rest of it.
-    let _ = socket.write_all(bytes).and_then(|()| socket.shutdown(Shutdown::Write));
+    let written = socket.write_all(bytes);
+    if ends {
+        let _ = written.and_then(|()| socket.shutdown(Shutdown::Write));
+    }
     let mut answer = vec![];
     match socket.read_to_end(&mut answer) {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
@@ -89,7 +94,7 @@ pub(crate) fn check(data: &[u8]) {
         {
             bytes = replaced(&bytes, name.as_bytes(), value.as_bytes());
         }
-        let answer = String::from_utf8_lossy(&ask(&served.host, &bytes)).into_owned();
+        let answer = String::from_utf8_lossy(&ask(&served.host, &bytes, true)).into_owned();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1."), "{answer}");
         assert!(!answer.contains(OUTSIDE), "{answer}");
         if !(known[0] || known[1]) || !known[2] {
