@@ -1,8 +1,8 @@
 //! Masquerading: packets of hosts behind a router have the router's address.
 
 use crate::place::{Addresses, MOMENT, PATIENCE, Place, skipped, v4, v6};
-use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Instant;
 use weir_linux::namespace::{Namespace, sysctl};
 use weir_linux::nft::{Only, Table};
 
@@ -23,11 +23,17 @@ fn asked(place: &Place, at: &Addresses) -> Option<IpAddr> {
     let bound = |address: IpAddr| move || UdpSocket::bind(SocketAddr::new(address, 0));
     let server = place.server.inside(bound(at.server)).unwrap();
     let client = place.client.inside(bound(at.client)).unwrap();
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    server.set_read_timeout(Some(MOMENT)).unwrap();
     client.set_read_timeout(Some(MOMENT)).unwrap();
-    client.send_to(b"question", server.local_addr().unwrap()).unwrap();
-    let (mut bytes, from) = ([0; 100], |error: io::Error| panic!("the question does not arrive: {error}"));
-    let (_, from) = server.recv_from(&mut bytes).unwrap_or_else(from);
+    let (mut bytes, begun) = ([0; 100], Instant::now());
+    // The first datagrams are lost while hosts do not know each other's link addresses yet.
+    let from = loop {
+        client.send_to(b"question", server.local_addr().unwrap()).unwrap();
+        match server.recv_from(&mut bytes) {
+            Ok((_, from)) => break from,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "the question does not arrive: {error}"),
+        }
+    };
     // The server has no route to the client.
     let _ = server.send_to(b"answer", from);
     client.recv_from(&mut bytes).ok().map(|_| from.ip())
