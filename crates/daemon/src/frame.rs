@@ -33,7 +33,7 @@ pub struct Common {
     /// Run as this user from the moment that sockets and devices are open
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Serve a status page, and counters for Prometheus at /metrics, at this address of the loopback device, for example 127.0.0.1:9100
+    /// Show a status page at this address of the loopback device, for example 127.0.0.1:9100. It has counters for Prometheus at /metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
     /// The least weight of messages on standard error: error, info or debug
@@ -228,6 +228,11 @@ impl Process {
         }
         self.ends.looks.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether it shows a page of its status.
+    pub fn has_page(&self) -> bool {
+        self.metrics.is_some()
     }
 
     /// Whether it is to stop.

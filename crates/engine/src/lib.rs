@@ -47,7 +47,7 @@ pub use folder::{ResultFolder, holds_results};
 pub use jobs::{Cell, Jobs, Progress, Tally, run_all};
 pub use location::RunLocation;
 pub use lock::{Lock, writer};
-pub use overlay::offered;
+pub use overlay::{link_pairs, offered};
 pub use overview::{Overview, check_lengths, overview};
 pub use parts::{Part, parts, run_part};
 pub use rerun::Asked;

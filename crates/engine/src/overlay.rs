@@ -62,14 +62,20 @@ pub(crate) fn router_of(run: &Run, host: usize) -> Option<usize> {
     Some(run.network.links.iter().find(|link| link.from == host)?.to)
 }
 
-/// The links from a node to other nodes. The first link back belongs to the first link there, and so on.
-fn neighbours(run: &Run, ids: &BTreeMap<usize, NodeId>, at: usize) -> Vec<Neighbour> {
+/// The links between two nodes of the network, there and back. The first link back belongs to the first one there, and so on.
+pub fn link_pairs(run: &Run, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> {
     let links = &run.network.links;
-    let between = |from: usize, to: usize| {
+    let between = move |from: usize, to: usize| {
         (0..links.len()).filter(move |link| (links[*link].from, links[*link].to) == (from, to))
     };
+    between(a, b).zip(between(b, a))
+}
+
+/// The links from a node to other nodes.
+fn neighbours(run: &Run, ids: &BTreeMap<usize, NodeId>, at: usize) -> Vec<Neighbour> {
+    let links = &run.network.links;
     let others = ids.keys().filter(|other| **other != at);
-    let ways = others.flat_map(|other| between(at, *other).zip(between(*other, at)));
+    let ways = others.flat_map(|other| link_pairs(run, at, *other));
     let neighbour = |(link, back): (usize, usize)| {
         let id = *ids.get(&links[link].to)?;
         let overhead = Bytes::new(links[link].overhead.get());

@@ -15,6 +15,7 @@ mod up;
 pub(crate) use checks::{check, remarks};
 pub(crate) use crossings::Crossings;
 pub(crate) use daemons::Daemons;
+pub use daemons::PREFIX;
 pub(crate) use dissolved::{Dissolved, Site, dissolved};
 pub(crate) use joined::join;
 pub(crate) use records::Watched;

@@ -7,10 +7,9 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use weir_linux::question;
+use weir_live::OVERLAY_PREFIX as PREFIX;
 use weir_overlay::site::Service;
 
-/// Beginning of the names of nodes' sockets; the node's name follows.
-const PREFIX: &str = "weir/overlay:";
 /// How long the loop of a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 

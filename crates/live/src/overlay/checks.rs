@@ -1,10 +1,10 @@
 //! Checks, before anything starts, for what an overlay of daemons cannot do that the simulated one can.
 
-use super::dissolved::{is_relayed, nodes, pairs};
+use super::dissolved::{is_relayed, nodes};
 use crate::controls::unable;
 use std::ops::RangeInclusive;
 use weir_base::Bytes;
-use weir_engine::EngineError;
+use weir_engine::{EngineError, link_pairs};
 use weir_plan::{Carriage, Group, Run};
 
 /// Bytes around the payload of the largest packet of programs in a packet between nodes: the device of a daemon has an MTU that is so much
@@ -65,7 +65,7 @@ fn check_nodes(run: &Run) -> Result<(), EngineError> {
             ));
         }
         for (_, other, _) in nodes(run).filter(|(_, other, _)| other.at > station.at) {
-            let mut links = pairs(run, station.at, other.at);
+            let mut links = link_pairs(run, station.at, other.at);
             let name = |at: usize| &run.network.nodes[at].name;
             if links.next().is_some() && links.next().is_some() {
                 return Err(unable(

@@ -22,7 +22,7 @@ use weir_plan::Run;
 /// The program of daemons, which is this one.
 const PROGRAM: &str = "weir";
 /// Beginning of the names at which daemons answer, each in its own network namespace; the node's name follows.
-const PREFIX: &str = "weir/overlay:";
+pub const PREFIX: &str = "weir/overlay:";
 /// The question how a node is.
 const STATUS: &[u8] = b"\"status\"";
 /// Room for the files of all daemons, and for what they say.

@@ -4,6 +4,7 @@
 //! their addresses.
 
 use weir_base::Dscp;
+use weir_engine::link_pairs;
 use weir_plan::{Group, Node, Run, Settings};
 use weir_station::Config;
 
@@ -97,7 +98,7 @@ pub(crate) fn dissolved(run: &Run) -> Dissolved {
     }
     for a in 0..sites.len() {
         for b in a + 1..sites.len() {
-            let pairs: Vec<(usize, usize)> = pairs(&run, sites[a].at, sites[b].at).collect();
+            let pairs: Vec<(usize, usize)> = link_pairs(&run, sites[a].at, sites[b].at).collect();
             for (there, back) in pairs {
                 let [from, to] = [(a, b), (b, a)].map(|(own, other)| {
                     let name = format!("{}-{}", sites[own].name, sites[other].name);
@@ -118,15 +119,6 @@ pub(crate) fn dissolved(run: &Run) -> Dissolved {
         run.groups.iter_mut().for_each(at_hosts);
     }
     Dissolved { run, sites }
-}
-
-/// The links between two nodes, there and back. The first link back belongs to the first one there, and so on.
-pub(super) fn pairs(run: &Run, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> {
-    let links = &run.network.links;
-    let between = move |from: usize, to: usize| {
-        (0..links.len()).filter(move |link| (links[*link].from, links[*link].to) == (from, to))
-    };
-    between(a, b).zip(between(b, a)).collect::<Vec<_>>().into_iter()
 }
 
 /// A group as its hosts see it, which know nothing of the overlay: they speak the kernel's TCP to the proxies.

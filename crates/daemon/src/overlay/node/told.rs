@@ -173,6 +173,9 @@ impl Running<'_> {
                 values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             }
         });
+        // Rows of flows are for the page alone, and there may be thousands.
+        let flows = self.process.has_page().then(|| self.site.told()).into_iter().flatten();
+        let rows = flows.map(|flow| self.row(&flow)).collect();
         Status {
             place: format!("{} at {}", self.plan.name, self.plan.listen),
             labels: vec![("node".into(), self.plan.name.clone())],
@@ -184,10 +187,7 @@ impl Running<'_> {
             },
             part: "neighbour".into(),
             parts: parts.collect(),
-            details: Details {
-                name: "flow".into(),
-                rows: self.site.told().map(|flow| self.row(&flow)).collect(),
-            },
+            details: Details { name: "flow".into(), rows },
             ..Status::default()
         }
     }
