@@ -33,7 +33,7 @@ pub struct Common {
     /// Run as this user from the moment that sockets and devices are open
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Show a status page at this address of the loopback device, for example 127.0.0.1:9100. It has counters for Prometheus at /metrics
+    /// Serve a status page, and counters for Prometheus at /metrics, at this address of the loopback device, for example 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
     /// The least weight of messages on standard error: error, info or debug
