@@ -9,8 +9,6 @@ PREFIX  ?= /usr/local
 FEATURES = $$(scripts/deps features)
 # Clippy compiles the workspace, as it does in `cargo clippy`, but to programs: nothing is read twice. Its warnings are errors.
 LINTED  := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-# Tests run half again as many at a time as there are processors: many wait for a clock, a browser or another process.
-THREADS := $(or $(RUST_TEST_THREADS),$(shell echo $$(( $$(nproc) * 3 / 2 ))))
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
 .PHONY: demo test build deps python python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
@@ -30,8 +28,10 @@ build: need-build
 ## test: runs everything that CI runs
 test: need-test
 	$(CARGO) fmt --all --check
-	$(LINTED) $(CARGO) test --no-run --locked --profile checked --workspace $(FEATURES) --lib --bins --tests --benches
-	RUST_TEST_THREADS=$(THREADS) $(LINTED) $(CARGO) test --locked --profile checked --workspace $(FEATURES)
+	mkdir -p $(TARGET)
+	$(LINTED) $(CARGO) test --no-run --locked --profile checked --workspace $(FEATURES) --lib --bins --tests --benches --message-format json-render-diagnostics > $(TARGET)/test-programs.json
+	scripts/run-tests $(TARGET)/test-programs.json
+	$(LINTED) $(CARGO) test --doc --locked --profile checked --workspace $(FEATURES)
 	scripts/check-structure
 
 ## python: builds the wheel of the Python package and tests it in a fresh virtual environment (python3 with venv; pip fetches the versions
