@@ -406,7 +406,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
             return None;
         }
         let service = service::service_of(&self.config.services, inner);
-        let terms = service::terms(service.map(|at| &self.config.services[at]), now);
+        let terms = service::terms(service.map(|at| &self.config.services[at]), inner, now);
         let terms = stream::terms(inner, terms);
         let is_sensitive = terms.deadline.is_some();
         let number = self.flows.next_number();

@@ -192,7 +192,11 @@ impl WhyArgs {
         if let Some(service) = flow["service"].as_str() {
             let _ = write!(told, " of service {service}");
         }
-        let _ = writeln!(told, ", priority {}", word(&flow["priority"]));
+        let _ = write!(told, ", priority {}", word(&flow["priority"]));
+        if let Some(deadline) = flow["deadline_ms"].as_f64() {
+            let _ = write!(told, ", within {deadline} ms");
+        }
+        told.push('\n');
         let _ = writeln!(
             told,
             "  {}, admitted at {}; the depth at its source is {:.0} bits; {} packets wait, {} were refused",

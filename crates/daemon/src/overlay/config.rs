@@ -448,10 +448,13 @@ impl fmt::Display for Plan {
         if !self.services.is_empty() {
             writeln!(f, "services, the first that fits a flow is the flow's:")?;
         }
-        for Service { name, admit, deadline, .. } in &self.services {
+        for Service { name, admit, deadline, ef_deadline, .. } in &self.services {
             let utility = admit.as_ref().map_or("log", |admit| admit.name());
-            let deadline = deadline.map(|deadline: Span| format!(", within {deadline}")).unwrap_or_default();
-            writeln!(f, "  {name}  by {utility}{deadline}")?;
+            let within = |what: &str, deadline: &Option<Span>| {
+                deadline.map(|deadline| format!(", {what}within {deadline}")).unwrap_or_default()
+            };
+            let (deadline, ef) = (within("", deadline), within("EF ", ef_deadline));
+            writeln!(f, "  {name}  by {utility}{deadline}{ef}")?;
         }
         Ok(())
     }

@@ -138,6 +138,8 @@ pub struct Told<'a> {
     pub utility: &'a str,
     /// Its priority.
     pub priority: f64,
+    /// The time within which its packets must arrive.
+    pub deadline: Option<Span>,
     /// How it stands.
     pub standing: Standing,
     /// The rate at which it is admitted.
@@ -165,6 +167,7 @@ impl<'a> Told<'a> {
             to: entry.to(),
             utility: utility.name(),
             priority: utility.priority(),
+            deadline: entry.admission.terms().deadline,
             standing: entry.admission.standing(),
             rate: entry.admission.rate(),
             price: entry.price(),

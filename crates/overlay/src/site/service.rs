@@ -1,7 +1,8 @@
 //! What a site's programs are to have of the overlay: services, each a pattern of datagrams with a utility and a deadline (digest A 7.1).
 
 use crate::admission::Terms;
-use crate::context::Inner;
+use crate::context::{EF, Inner};
+use crate::message::header::LONGEST_TIME_TO_GO;
 use crate::utility;
 use crate::utility::log;
 use core::net::{IpAddr, Ipv4Addr};
@@ -32,6 +33,8 @@ pub struct Service {
     pub rate: Option<Rate>,
     /// The time within which each packet must arrive; by default it may take any.
     pub deadline: Option<Span>,
+    /// The same for the datagrams that their program marks EF (code point 46), in the place of `deadline`.
+    pub ef_deadline: Option<Span>,
     /// Each flow ends when so many bytes of its payload were admitted, and begins anew with its next packet. The utility "file" needs it.
     pub size: Option<Bytes>,
     /// Whether only the newest datagram of a flow waits for its admission, in the place of an older one; by default up to 490 wait, in their
@@ -43,6 +46,25 @@ pub struct Service {
 impl Service {
     /// The first fault.
     pub fn fault(&self) -> Option<ParameterError> {
+        self.fault_of_admission().or_else(|| self.fault_of_deadlines())
+    }
+
+    fn fault_of_deadlines(&self) -> Option<ParameterError> {
+        for (key, deadline) in [("deadline", self.deadline), ("ef_deadline", self.ef_deadline)] {
+            if deadline.is_some_and(|deadline| deadline.is_zero() || deadline > LONGEST_TIME_TO_GO) {
+                let most = LONGEST_TIME_TO_GO.as_secs_f64();
+                let message = format!("`{key}` is above 0 and at most {most} s");
+                return Some(ParameterError::new(key, message, format!("write for example {key} = \"80 ms\"")));
+            }
+        }
+        let has_no_ef = self.dscp.is_some_and(|dscp| dscp.get() != EF);
+        (has_no_ef && self.ef_deadline.is_some()).then(|| {
+            let message = "no datagram of a service with another `dscp` is marked EF";
+            ParameterError::new("ef_deadline", message, "leave out `dscp`, or write `deadline` instead")
+        })
+    }
+
+    fn fault_of_admission(&self) -> Option<ParameterError> {
         let Some(admit) = &self.admit else { return None };
         let needs = |key, message: &str, help: &str| Some(ParameterError::new(key, message, help));
         if let Some(fault) = admit.fault() {
@@ -62,6 +84,11 @@ impl Service {
             );
         }
         None
+    }
+
+    /// The deadline of datagrams with this code point.
+    fn deadline_of(&self, dscp: u8) -> Option<Span> {
+        self.ef_deadline.filter(|_| dscp == EF).or(self.deadline)
     }
 
     fn fits(&self, inner: &Inner) -> bool {
@@ -86,12 +113,12 @@ pub(super) fn service_of(services: &[Service], inner: &Inner) -> Option<usize> {
 }
 
 /// What a flow of this service, or of none, is and asks for from now on.
-pub(super) fn terms(service: Option<&Service>, now: Time) -> Terms {
+pub(super) fn terms(service: Option<&Service>, inner: &Inner, now: Time) -> Terms {
     let elastic = || utility::Config::Log(log::Config { cap: UNLIMITED, ..log::Config::default() });
     Terms {
         utility: service.and_then(|service| service.admit.clone()).unwrap_or_else(elastic),
         offered: service.and_then(|service| service.rate).unwrap_or(UNLIMITED),
-        deadline: service.and_then(|service| service.deadline),
+        deadline: service.and_then(|service| service.deadline_of(inner.dscp)),
         size: service.and_then(|service| service.size),
         begins: now,
         ends: Time::NEVER,
@@ -119,6 +146,31 @@ mod tests {
         assert_eq!(service_of(&services, &Inner { destination: 0x0a03_0001, ..inner }), None);
         // A datagram without ports is of no service that names some.
         assert_eq!(service_of(&services, &Inner { dscp: 46, source_port: 0, ..inner }), Some(1));
+    }
+
+    #[test]
+    fn datagrams_marked_ef_have_a_deadline_of_their_own() {
+        let deadline = |json: serde_json::Value, dscp| {
+            let inner = Inner { dscp, ..Inner::default() };
+            terms(Some(&service(json)), &inner, Time::ZERO).deadline.map(Span::as_millis)
+        };
+        let both = serde_json::json!({ "name": "call", "deadline": "1 s", "ef_deadline": "50 ms" });
+        assert_eq!((deadline(both.clone(), EF), deadline(both, 0)), (Some(50), Some(1000)));
+        let urgent = serde_json::json!({ "name": "call", "ef_deadline": "50 ms" });
+        assert_eq!((deadline(urgent.clone(), EF), deadline(urgent, 45)), (Some(50), None));
+        let all = serde_json::json!({ "name": "call", "deadline": "1 s" });
+        assert_eq!((deadline(all.clone(), EF), deadline(all, 0)), (Some(1000), Some(1000)));
+    }
+
+    #[test]
+    fn a_deadline_that_no_header_can_tell_is_refused() {
+        let told = |json| service(json).fault().map(|fault| fault.key);
+        assert_eq!(told(serde_json::json!({ "name": "x", "deadline": "33.767 s" })), None);
+        assert_eq!(told(serde_json::json!({ "name": "x", "deadline": "33.768 s" })), Some("deadline"));
+        assert_eq!(told(serde_json::json!({ "name": "x", "ef_deadline": "0 s" })), Some("ef_deadline"));
+        let other = serde_json::json!({ "name": "x", "dscp": "AF41", "ef_deadline": "1 s" });
+        assert_eq!(told(other), Some("ef_deadline"));
+        assert_eq!(told(serde_json::json!({ "name": "x", "dscp": "EF", "ef_deadline": "1 s" })), None);
     }
 
     #[test]

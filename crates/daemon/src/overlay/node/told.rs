@@ -5,7 +5,7 @@ use crate::frame::status::{Counters, Details, Part, Status};
 use crate::overlay::proxies::Proxies;
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
-use weir_base::Time;
+use weir_base::{Span, Time};
 use weir_overlay::admission::By;
 use weir_overlay::site::Told;
 use weir_overlay::site::datagram::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -111,6 +111,7 @@ impl Running<'_> {
             "to": self.name_of(flow.to),
             "utility": flow.utility,
             "priority": flow.priority,
+            "deadline_ms": flow.deadline.map(Span::as_millis_f64),
             "stands": flow.standing.name(),
             "standing": flow.standing.number(),
             "rate_mbps": flow.rate.bits_per_sec() as f64 / 1e6,
