@@ -26,7 +26,9 @@ fn site() -> Site<Reported, Plain> {
         around: Bytes::new(71),
     };
     let mut site = Site::new(config, Plain).expect("a sound configuration");
-    site.node_mut().connect(link());
+    // Little enough that a flood meets it.
+    let quota = serde_json::from_str(r#"{ "packets": 100, "queue": "64 KiB" }"#).expect("a quota");
+    site.connect(link(), Some(&quota));
     site
 }
 

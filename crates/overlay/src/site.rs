@@ -8,6 +8,7 @@ pub mod datagram;
 mod flows;
 pub mod igmp;
 mod places;
+pub mod quota;
 mod service;
 mod signed;
 pub mod stream;
@@ -29,6 +30,7 @@ use crate::nodes::NodeId;
 use crate::packet::{GroupId, Key, Packet};
 use datagram::Fate;
 use flows::{Flows, Waiting};
+use quota::Quota;
 use signed::Announcements;
 use weir_base::{Bytes, ParameterError, Time};
 
@@ -110,6 +112,8 @@ pub struct Site<C, S> {
     node: Node<Carried, C>,
     edge: Edge,
     flows: Flows,
+    /// Of each neighbour, by its link.
+    quotas: Vec<Option<Quota>>,
     /// What the node's output needs beside the driver.
     exit: Exit<S>,
     /// The flows that may send from now on, kept for its space.
@@ -142,7 +146,7 @@ struct Out<'a, O, S> {
 impl<S: Cover> Exit<S> {
     fn keep(&mut self, body: Carried) {
         if self.spares.len() < SPARES {
-            self.spares.push(body);
+            self.spares.push(body.released());
         }
     }
 
@@ -223,7 +227,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
             .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
         let (edge, flows) = (Edge::new(is_planned), Flows::default());
         let (opened, opened_streams, messages) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Site { config, node, edge, flows, exit, opened, opened_streams, messages })
+        let quotas = Vec::new();
+        Ok(Site { config, node, edge, flows, quotas, exit, opened, opened_streams, messages })
     }
 
     /// The node.
@@ -231,7 +236,20 @@ impl<C: Cat, S: Cover> Site<C, S> {
         &self.node
     }
 
-    /// The node, to connect it and to tell it of its links.
+    /// A link to a neighbour, from which no more is taken than its quota. Links are numbered from 0.
+    pub fn connect(&mut self, cat: C, quota: Option<&quota::Config>) {
+        if let Some(port) = self.node.connect(cat) {
+            self.quotas.resize_with(port + 1, || None);
+            self.quotas[port] = quota.map(Quota::new);
+        }
+    }
+
+    /// Packets and datagrams of messages of the neighbour at a link that were beyond its quota.
+    pub fn over_quota(&self, port: usize) -> u64 {
+        self.quotas.get(port).and_then(Option::as_ref).map_or(0, |quota| quota.exceeded)
+    }
+
+    /// The node, to tell it of its links.
     pub fn node_mut(&mut self) -> &mut Node<Carried, C> {
         &mut self.node
     }
@@ -287,8 +305,17 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// A packet or a datagram of messages has come over a link.
     pub fn from_neighbour(&mut self, port: usize, bytes: &[u8], now: Time, outside: &mut impl Outside) {
-        if bytes.first().is_some_and(|first| is_packet(*first)) {
-            let body = Carried::of(bytes, self.exit.spares.pop());
+        let is_packet = bytes.first().is_some_and(|first| is_packet(*first));
+        let quota = self.quotas.get_mut(port).and_then(Option::as_mut);
+        let mut share = None;
+        if let Some(quota) = quota {
+            if !quota.takes(bytes.len(), is_packet, now) {
+                return self.exit.counts.over_quota += 1;
+            }
+            share = quota.hold(bytes.len());
+        }
+        if is_packet {
+            let body = Carried::of(bytes, self.exit.spares.pop()).within(share);
             let mut out = Out { outside, exit: &mut self.exit };
             return self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
         }

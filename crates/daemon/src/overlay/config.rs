@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use weir_base::{Bytes, Prefix, Span};
 use weir_overlay::NodeId;
-use weir_overlay::site::{Places, Service};
+use weir_overlay::site::{Places, Service, quota};
 use weir_sliq::envelope;
 
 /// The format of files that this program reads.
@@ -90,6 +90,7 @@ struct Listed {
 struct Near {
     name: String,
     at: Option<SocketAddr>,
+    quota: Option<quota::Config>,
 }
 
 fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
@@ -104,6 +105,8 @@ pub(super) struct Neighbour {
     pub(super) key: PublicKey,
     /// Where this node asks it for a connection; `None` if the neighbour asks.
     pub(super) asks: Option<SocketAddr>,
+    /// What this node takes from it at most.
+    pub(super) quota: Option<quota::Config>,
 }
 
 /// What a node knows of each node.
@@ -395,7 +398,7 @@ fn neighbours(
 ) -> Result<Vec<Neighbour>, Failure> {
     let mut all: Vec<Neighbour> = Vec::new();
     for spanned in &file.neighbour {
-        let Near { name, at } = spanned.get_ref();
+        let Near { name, at, quota } = spanned.get_ref();
         let wrong = |message: String, help: String| reading.wrong(&spanned.span(), message, help);
         let Some((id, Known { key, .. })) = nodes.iter().find(|(_, node)| node.name == *name) else {
             return Err(wrong(
@@ -417,7 +420,11 @@ fn neighbours(
             let message = format!("{at} and the own {listen} are of two versions of IP");
             return Err(wrong(message, "write both as IPv4, or both as IPv6".to_owned()));
         }
-        all.push(Neighbour { name: name.clone(), id: *id, key: *key, asks: at.filter(|_| asks) });
+        if let Some(fault) = quota.as_ref().and_then(quota::Config::fault) {
+            return Err(wrong(format!("neighbour {name:?}: {}", fault.message), fault.help));
+        }
+        let (name, asks, quota) = (name.clone(), at.filter(|_| asks), quota.clone());
+        all.push(Neighbour { name, id: *id, key: *key, asks, quota });
     }
     if all.is_empty() {
         let message = "the node has no neighbour";
@@ -439,11 +446,17 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "TCP connections: {tcp}")?;
         writeln!(f, "neighbours:")?;
-        for Neighbour { name, asks, .. } in &self.neighbours {
+        for Neighbour { name, asks, quota, .. } in &self.neighbours {
             match asks {
-                Some(at) => writeln!(f, "  {name}  at {at}")?,
-                None => writeln!(f, "  {name}  asks this node")?,
+                Some(at) => write!(f, "  {name}  at {at}")?,
+                None => write!(f, "  {name}  asks this node")?,
             }
+            if let Some(quota::Config { rate, packets, queue }) = quota {
+                rate.map_or(Ok(()), |rate| write!(f, ", {rate} at most"))?;
+                packets.map_or(Ok(()), |packets| write!(f, ", {packets} packets a second at most"))?;
+                queue.map_or(Ok(()), |queue| write!(f, ", {} bytes held at most", queue.get()))?;
+            }
+            writeln!(f)?;
         }
         if !self.services.is_empty() {
             writeln!(f, "services, the first that fits a flow is the flow's:")?;

@@ -131,8 +131,8 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
         Failure::bad_input(format!("[policy] {}", fault.message), fault.help)
     };
     let mut site = Site::new(config, Sealing::new(plan, epoch)?).map_err(fault)?;
-    for _ in &plan.neighbours {
-        site.node_mut().connect(Reported::default());
+    for neighbour in &plan.neighbours {
+        site.connect(Reported::default(), neighbour.quota.as_ref());
     }
     Ok(site)
 }

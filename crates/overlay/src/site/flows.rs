@@ -31,6 +31,8 @@ pub struct Counts {
     pub refused: u64,
     /// Datagrams for which there was no room.
     pub overflowed: u64,
+    /// Packets and datagrams of messages beyond the quota of their neighbour.
+    pub over_quota: u64,
     /// Packets that could no longer be in time.
     pub expired: u64,
     /// Datagrams whose source is behind another node than the one they come from.

@@ -54,7 +54,11 @@ impl Service {
             if deadline.is_some_and(|deadline| deadline.is_zero() || deadline > LONGEST_TIME_TO_GO) {
                 let most = LONGEST_TIME_TO_GO.as_secs_f64();
                 let message = format!("`{key}` is above 0 and at most {most} s");
-                return Some(ParameterError::new(key, message, format!("write for example {key} = \"80 ms\"")));
+                return Some(ParameterError::new(
+                    key,
+                    message,
+                    format!("write for example {key} = \"80 ms\""),
+                ));
             }
         }
         let has_no_ef = self.dscp.is_some_and(|dscp| dscp.get() != EF);

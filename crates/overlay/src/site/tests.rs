@@ -1,5 +1,7 @@
 //! Two sites over one link that takes a millisecond.
 
+mod quotas;
+
 use super::datagram::{IP, read};
 use super::{Config, Outside, Places, Plain, Service, Site, stream};
 use crate::Inner;
@@ -30,7 +32,7 @@ fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Pl
     let node = crate::Config::default();
     let config = Config { id: id(number), epoch: 1, seed: 1, node, places, services, around: Bytes::new(28) };
     let mut site = Site::new(config, Plain).unwrap();
-    site.node_mut().connect(link());
+    site.connect(link(), None);
     site
 }
 

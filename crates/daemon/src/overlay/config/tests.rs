@@ -197,6 +197,27 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("at = \"192.0.2.3:7770\"\n", "", 33, "write at = \"ADDRESS:PORT\""),
         ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3\"", 35, "TOML parse error at line 35"),
         ("at = \"192.0.2.3:7770\"", "at = \"[2001:db8::3]:7770\"", 33, "write both as IPv4, or both as IPv6"),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = {}", 33, "bounds nothing"),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = { rate = \"1 kbit/s\" }",
+            33,
+            "write for example rate",
+        ),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = { packets = 1 }", 33, "100 at least"),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = { queue = \"1 kB\" }", 33, "65536 B"),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = { bytes = \"1 MB\" }",
+            36,
+            "unknown field `bytes`",
+        ),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = \"1 MB\"",
+            36,
+            "TOML parse error at line 36",
+        ),
         ("at = \"192.0.2.3:7770\"", "key = \"x\"", 35, "unknown field `key`"),
         (
             "[[neighbour]]\nname = \"a\"\n\n[[neighbour]]\nname = \"c\"\nat = \"192.0.2.3:7770\"\n",

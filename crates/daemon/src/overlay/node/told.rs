@@ -20,6 +20,7 @@ struct Neighbour {
     loss_percent: f64,
     sent_bytes: u64,
     waiting_bytes: u64,
+    over_quota: u64,
 }
 
 impl Running<'_> {
@@ -27,8 +28,15 @@ impl Running<'_> {
     pub(super) fn document(&self, now: Time) -> Value {
         let node = self.site.node();
         let neighbours = self.carriers.iter().enumerate().map(|(port, carrier)| {
-            let Neighbour { is_up, capacity_mbps, delay_ms, loss_percent, sent_bytes, waiting_bytes } =
-                self.neighbour(port);
+            let Neighbour {
+                is_up,
+                capacity_mbps,
+                delay_ms,
+                loss_percent,
+                sent_bytes,
+                waiting_bytes,
+                over_quota,
+            } = self.neighbour(port);
             json!({
                 "name": carrier.name,
                 "number": carrier.id.number(),
@@ -38,6 +46,7 @@ impl Running<'_> {
                 "loss_percent": loss_percent,
                 "sent_bytes": sent_bytes,
                 "waiting_bytes": waiting_bytes,
+                "over_quota": over_quota,
             })
         });
         let flows = self.site.told().map(|flow| self.flow(&flow, now));
@@ -85,6 +94,7 @@ impl Running<'_> {
             loss_percent: 100.0 * cat.loss(),
             sent_bytes: sent.data + sent.signals,
             waiting_bytes: cat.waiting.get(),
+            over_quota: self.site.over_quota(port),
         }
     }
 
@@ -140,6 +150,7 @@ impl Running<'_> {
             ("forwarded", node.packets),
             ("refused", counts.refused),
             ("overflowed", counts.overflowed),
+            ("over_quota", counts.over_quota),
             ("expired", counts.expired),
             ("foreign_source", counts.foreign),
             ("unknown_destination", counts.unknown),
@@ -168,6 +179,7 @@ impl Running<'_> {
                 ("delay_ms", of.delay_ms),
                 ("loss_percent", of.loss_percent),
                 ("sent_bytes", of.sent_bytes as f64),
+                ("over_quota_packets", of.over_quota as f64),
             ];
             Part {
                 labels: vec![("name".into(), carrier.name.as_str().into())],
