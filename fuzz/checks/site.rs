@@ -28,7 +28,7 @@ fn site() -> Site<Reported, Plain> {
     let mut site = Site::new(config, Plain).expect("a sound configuration");
     // Little enough that a flood meets it.
     let quota = serde_json::from_str(r#"{ "packets": 100, "queue": "64 KiB" }"#).expect("a quota");
-    site.connect(link(), Some(&quota));
+    site.connect(link(), other, Some(&quota));
     site
 }
 

@@ -236,9 +236,10 @@ impl<C: Cat, S: Cover> Site<C, S> {
         &self.node
     }
 
-    /// A link to a neighbour, from which no more is taken than its quota. Links are numbered from 0.
-    pub fn connect(&mut self, cat: C, quota: Option<&quota::Config>) {
+    /// A link to this neighbour, from which no more is taken than its quota. Links are numbered from 0.
+    pub fn connect(&mut self, cat: C, neighbour: NodeId, quota: Option<&quota::Config>) {
         if let Some(port) = self.node.connect(cat) {
+            self.node.expect(port, neighbour);
             self.quotas.resize_with(port + 1, || None);
             self.quotas[port] = quota.map(Quota::new);
         }

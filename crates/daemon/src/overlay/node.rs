@@ -132,7 +132,7 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
     };
     let mut site = Site::new(config, Sealing::new(plan, epoch)?).map_err(fault)?;
     for neighbour in &plan.neighbours {
-        site.connect(Reported::default(), neighbour.quota.as_ref());
+        site.connect(Reported::default(), neighbour.id, neighbour.quota.as_ref());
     }
     Ok(site)
 }

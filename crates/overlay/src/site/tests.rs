@@ -1,5 +1,6 @@
 //! Two sites over one link that takes a millisecond.
 
+mod depths;
 mod quotas;
 
 use super::datagram::{IP, read};
@@ -32,7 +33,7 @@ fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Pl
     let node = crate::Config::default();
     let config = Config { id: id(number), epoch: 1, seed: 1, node, places, services, around: Bytes::new(28) };
     let mut site = Site::new(config, Plain).unwrap();
-    site.connect(link(), None);
+    site.connect(link(), id(1 - number.min(1)), None);
     site
 }
 

@@ -155,7 +155,7 @@ impl Running<'_> {
             ("foreign_source", counts.foreign),
             ("unknown_destination", counts.unknown),
             ("not_opened", counts.unsealed),
-            ("forged_announcements", counts.forged),
+            ("forged_announcements", counts.forged + node.strangers),
             ("other_ip_version", counts.other_version),
             ("malformed", counts.malformed),
             ("lost", counts.lost),

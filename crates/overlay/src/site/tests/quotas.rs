@@ -32,8 +32,8 @@ impl Middle {
         let quota: quota::Config = serde_json::from_value(quota).unwrap();
         let mut sites = [0, 1, 2].map(|number| site(number, wide(), vec![]));
         sites[0] = Site::new(sites[0].config.clone(), Plain).unwrap();
-        sites[0].connect(link(), Some(&quota));
-        sites[0].connect(link(), None);
+        sites[0].connect(link(), id(1), Some(&quota));
+        sites[0].connect(link(), id(2), None);
         Middle { sites, now: Time::ZERO, delivered: vec![], packet: vec![], is_full: false }
     }
 
