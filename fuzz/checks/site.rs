@@ -22,6 +22,7 @@ fn site() -> Site<Reported, Plain> {
         node: weir_overlay::Config::default(),
         places: Places::new(vec![(prefix("10.1.0.0/16"), own), (prefix("10.2.0.0/16"), other)])
             .with_groups(vec![prefix("239.1.0.0/16")]),
+        networks: vec![0x0a01_0001],
         services,
         around: Bytes::new(71),
     };
@@ -46,8 +47,17 @@ impl Outside for Checks {
     fn deliver(&mut self, datagram: &[u8]) {
         assert!(datagram.len() < 1 << 16 && read(datagram).is_ok(), "{datagram:?}");
         let (source, destination) = addresses(datagram).expect("it was read");
-        assert_eq!(source >> 16, 0x0a02);
+        // What goes to a group may come from a host of the site's own network.
+        let is_within = destination >> 16 == 0xef01 && source >> 16 == 0x0a01;
+        assert!(is_within || source >> 16 == 0x0a02, "{source:x}");
         assert!(matches!(destination >> 16, 0x0a01 | 0xef01), "{destination:x}");
+    }
+    fn deliver_to_network(&mut self, network: usize, datagram: &[u8]) {
+        assert!(network == 0 && datagram.len() < 1 << 16 && read(datagram).is_ok(), "{datagram:?}");
+        let (source, destination) = addresses(datagram).expect("it was read");
+        // From another site, from the device, or a question to hosts.
+        assert!(matches!(source >> 16, 0x0a01 | 0x0a02), "{source:x}");
+        assert!(destination >> 16 == 0xef01 || destination == 0xe000_0001, "{destination:x}");
     }
     fn segment(&mut self, flow: &Inner, _: &[u8]) {
         assert_eq!((flow.source >> 16, flow.destination >> 16), (0x0a02, 0x0a01));
@@ -61,6 +71,7 @@ pub(crate) fn check(data: &[u8]) {
         let (piece, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;
         match kind & 3 {
+            0 if kind & 4 != 0 => site.from_network(0, piece, now, &mut Checks),
             0 => site.from_program(piece, now, &mut Checks),
             1 => site.from_neighbour(0, piece, now, &mut Checks),
             2 => now += Span::from_millis(u64::from(*length) * u64::from(kind >> 2)),

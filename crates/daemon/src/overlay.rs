@@ -5,6 +5,7 @@ mod carrier;
 mod config;
 mod control;
 mod device;
+mod networks;
 mod node;
 mod proxies;
 mod sealing;

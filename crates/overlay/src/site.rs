@@ -5,9 +5,12 @@
 
 mod carried;
 pub mod datagram;
+mod exit;
 mod flows;
 pub mod igmp;
+mod members;
 mod places;
+mod querier;
 pub mod quota;
 mod service;
 mod signed;
@@ -21,21 +24,18 @@ pub use signed::Signature;
 
 use crate::admission::Standing;
 use crate::cat::Cat;
-use crate::context::{Context, Inner};
+use crate::context::Inner;
 use crate::edge::{Edge, Entering};
-use crate::forward::Reason;
 use crate::message::header::{LONGEST, is_packet};
-use crate::node::{self, Admitted, Discard, Node, Output, Signal};
+use crate::node::{self, Admitted, Node, Signal};
 use crate::nodes::NodeId;
-use crate::packet::{GroupId, Key, Packet};
-use datagram::Fate;
+use crate::packet::{GroupId, Key};
+use exit::{Exit, Out};
 use flows::{Flows, Waiting};
+use members::{Members, Side};
 use quota::Quota;
 use signed::Announcements;
 use weir_base::{Bytes, ParameterError, Time};
-
-/// Bodies whose space is kept.
-const SPARES: usize = 256;
 
 /// What a site is.
 #[derive(Debug, Clone)]
@@ -50,6 +50,8 @@ pub struct Config {
     pub node: node::Config,
     /// Which addresses are behind which node.
     pub places: Places,
+    /// The node's address in each network of the site whose hosts may join groups: the node asks them who has (IGMP).
+    pub networks: Vec<u32>,
     /// What the programs' flows are and ask for.
     pub services: Vec<Service>,
     /// Headers around each datagram between nodes, without the overlay's own.
@@ -64,6 +66,8 @@ pub trait Outside {
     fn signal(&mut self, port: usize, datagram: &[u8], what: Signal);
     /// A datagram leaves for a program.
     fn deliver(&mut self, datagram: &[u8]);
+    /// A datagram to a group leaves for the hosts of a network, by its number.
+    fn deliver_to_network(&mut self, network: usize, datagram: &[u8]);
     /// A segment of a stream has come from the proxy of another site, in a packet of this flow.
     fn segment(&mut self, flow: &Inner, segment: &[u8]);
 }
@@ -120,94 +124,9 @@ pub struct Site<C, S> {
     opened: Vec<usize>,
     /// The flows of streams that may send from now on, until the driver takes them.
     opened_streams: Vec<Inner>,
-    /// The messages that have come in a datagram, kept for their space.
+    /// The messages that have come in a datagram, and groups that may have members or none now, kept for their space.
     messages: Vec<u8>,
-}
-
-/// The way out of the overlay.
-#[derive(Debug)]
-struct Exit<S> {
-    id: NodeId,
-    places: Places,
-    cover: S,
-    announcements: Announcements,
-    counts: Counts,
-    /// Bodies that nothing holds, and the datagram that leaves.
-    spares: Vec<Carried>,
-    datagram: Vec<u8>,
-}
-
-/// Carries out what the node decides.
-struct Out<'a, O, S> {
-    outside: &'a mut O,
-    exit: &'a mut Exit<S>,
-}
-
-impl<S: Cover> Exit<S> {
-    fn keep(&mut self, body: Carried) {
-        if self.spares.len() < SPARES {
-            self.spares.push(body.released());
-        }
-    }
-
-    /// A body with these bytes, sealed for the node or the group `to`. `None` if it could not be sealed.
-    fn seal(&mut self, to: Key, inner: &Inner, bytes: &[u8]) -> Option<Carried> {
-        let mut body = Carried::of(bytes, self.spares.pop());
-        if self.cover.seal(to, inner, body.whole()) {
-            return Some(body);
-        }
-        self.counts.unsealed += 1;
-        self.keep(body);
-        None
-    }
-
-    /// Hands over what a packet carries, if it may leave here: its source must be behind the node at which its flow has entered, and its
-    /// destination behind this one.
-    fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
-        let from = packet.flow.source;
-        let is_for_here = self.places.node_of(inner.destination) == Some(self.id)
-            || self.places.is_group(inner.destination);
-        if self.places.node_of(inner.source) != Some(from) || !is_for_here {
-            self.counts.foreign += 1;
-            return;
-        }
-        let Some(body) = self.cover.open(from, inner, packet.body.get_mut()) else {
-            self.counts.unsealed += 1;
-            return;
-        };
-        if stream::is_segment(inner) {
-            self.counts.delivered += 1;
-            return outside.segment(inner, body);
-        }
-        let Packet { hops, ecn, checksum, sequence, .. } = *packet;
-        if datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram) {
-            self.counts.delivered += 1;
-            outside.deliver(&self.datagram);
-        } else {
-            self.counts.malformed += 1;
-        }
-    }
-}
-
-impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
-    fn send(&mut self, port: usize, header: &[u8], packet: Packet<Carried>, _: Reason) {
-        let is_sensitive = packet.is_sensitive || packet.due.is_some();
-        self.outside.packet(port, header, packet.body.get(), is_sensitive);
-        self.exit.keep(packet.body);
-    }
-    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal) {
-        let Exit { id, cover, announcements, .. } = &mut *self.exit;
-        let datagram = if cover.signs() { announcements.sign(*id, datagram, cover) } else { datagram };
-        self.outside.signal(port, datagram, what);
-    }
-    fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
-        self.exit.leave(&mut packet, &context.inner, self.outside);
-        self.exit.keep(packet.body);
-    }
-    fn discard(&mut self, body: Carried, why: Discard) {
-        self.exit.counts.discarded(why);
-        self.exit.keep(body);
-    }
+    groups: Vec<u32>,
 }
 
 impl<C: Cat, S: Cover> Site<C, S> {
@@ -220,15 +139,17 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let places = config.places.clone();
         let (counts, spares, datagram) = (Counts::default(), Vec::new(), Vec::new());
         let announcements = Announcements::default();
-        let exit = Exit { id: config.id, places, cover, announcements, counts, spares, datagram };
+        let members = Members::new(&config.networks);
+        let exit = Exit { id: config.id, places, members, cover, announcements, counts, spares, datagram };
         let is_planned = config
             .services
             .iter()
             .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
         let (edge, flows) = (Edge::new(is_planned), Flows::default());
-        let (opened, opened_streams, messages) = (Vec::new(), Vec::new(), Vec::new());
+        let (opened, opened_streams) = (Vec::new(), Vec::new());
+        let (messages, groups) = (Vec::new(), Vec::new());
         let quotas = Vec::new();
-        Ok(Site { config, node, edge, flows, quotas, exit, opened, opened_streams, messages })
+        Ok(Site { config, node, edge, flows, quotas, exit, opened, opened_streams, messages, groups })
     }
 
     /// The node.
@@ -262,7 +183,21 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// A program has sent a datagram.
     pub fn from_program(&mut self, datagram: &[u8], now: Time, outside: &mut impl Outside) {
-        if self.hear_of_groups(datagram) {
+        self.take(Side::Device, datagram, now, outside);
+    }
+
+    /// A host of a network, by its number, has sent a datagram to a group. Those to groups that are not carried are ignored.
+    pub fn from_network(&mut self, network: usize, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        let (side, to) = (Side::Network(network), datagram::addresses(datagram).map(|(_, to)| to));
+        if to.is_some_and(|to| self.exit.places.is_group(to)) {
+            self.take(side, datagram, now, outside);
+        } else {
+            self.hear_of_groups(side, datagram, now);
+        }
+    }
+
+    fn take(&mut self, side: Side, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        if self.hear_of_groups(side, datagram, now) {
             return;
         }
         let counts = &mut self.exit.counts;
@@ -272,6 +207,9 @@ impl<C: Cat, S: Cover> Site<C, S> {
             Err(datagram::Unreadable::OtherVersion) => return counts.other_version += 1,
             Err(_) => return counts.malformed += 1,
         };
+        if self.exit.members.has_networks() {
+            self.exit.copy_within(&read, side, outside);
+        }
         let Some(at) = self.flow_of(&read.inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
@@ -295,13 +233,31 @@ impl<C: Cat, S: Cover> Site<C, S> {
     }
 
     /// Joins and leaves the groups of which a host speaks. Returns false if the datagram is not of IGMP.
-    fn hear_of_groups(&mut self, datagram: &[u8]) -> bool {
-        let Site { node, exit, .. } = self;
-        igmp::read(datagram, |group, is_member| match is_member {
-            true if exit.places.is_group(group) => node.join(GroupId(group)),
-            true => {}
-            false => node.leave(GroupId(group)),
-        })
+    fn hear_of_groups(&mut self, side: Side, datagram: &[u8], now: Time) -> bool {
+        let (Exit { members, places, .. }, mut groups) = (&mut self.exit, std::mem::take(&mut self.groups));
+        let is_igmp =
+            members.hear(side, datagram, |group| places.is_group(group), now, |group| groups.push(group));
+        self.groups = groups;
+        self.settle_groups();
+        is_igmp
+    }
+
+    /// The node is a member of the groups of which the site has members. Those of `self.groups` may have changed.
+    fn settle_groups(&mut self) {
+        for group in self.groups.drain(..) {
+            match self.exit.members.has(group) {
+                true => self.node.join(GroupId(group)),
+                false => self.node.leave(GroupId(group)),
+            }
+        }
+    }
+
+    /// Asks the hosts of networks for their groups, when that is due.
+    fn ask_for_groups(&mut self, now: Time, outside: &mut impl Outside) {
+        let (members, groups) = (&mut self.exit.members, &mut self.groups);
+        let ask = |network: usize, datagram: &[u8]| outside.deliver_to_network(network, datagram);
+        members.on_timer(now, ask, |group| groups.push(group));
+        self.settle_groups();
     }
 
     /// A packet or a datagram of messages has come over a link.
@@ -341,13 +297,15 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// When [`Site::on_timer`] is due.
     pub fn next_time(&self, now: Time) -> Time {
-        self.node.next_time(now).min(self.edge.next_time()).min(self.flows.look_at())
+        let flows = self.edge.next_time().min(self.flows.look_at());
+        self.node.next_time(now).min(flows).min(self.exit.members.next_time())
     }
 
     /// The time has come.
     pub fn on_timer(&mut self, now: Time, outside: &mut impl Outside) {
         self.admit(now, outside);
         self.note_decisions();
+        self.ask_for_groups(now, outside);
         for at in self.flows.idle(now) {
             self.close(at);
         }

@@ -1,11 +1,14 @@
 //! The file of a node: its own place, all nodes of the overlay, its neighbours, services, and the policy that all nodes share.
 
+mod groups;
 mod policy;
+mod told;
 
 use super::signing::SigningKey;
 use super::signing_key;
 use crate::failure::Failure;
 use crate::transfer::{Keys, PublicKey};
+use groups::Groups;
 use policy::Policy;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
@@ -14,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
-use weir_base::{Bytes, Prefix, Span};
+use weir_base::{Bytes, Prefix};
 use weir_overlay::NodeId;
 use weir_overlay::site::{Places, Service, quota};
 use weir_sliq::envelope;
@@ -49,6 +52,7 @@ struct File {
     tcp: Tcp,
     groups: Option<Spanned<Vec<Prefix>>>,
     group_key: Option<Spanned<PathBuf>>,
+    group_devices: Option<Spanned<Vec<String>>>,
     #[serde(default)]
     node: Vec<Spanned<Listed>>,
     #[serde(default)]
@@ -130,9 +134,7 @@ pub(super) struct Plan {
     pub(super) mtu: Bytes,
     /// Whether TCP connections go over proxies.
     pub(super) proxies: bool,
-    /// The prefixes of groups that the overlay carries, and the key that their members share; both or none.
-    pub(super) groups: Vec<Prefix>,
-    pub(super) group_key: Option<Keys>,
+    pub(super) groups: Groups,
     /// All nodes.
     pub(super) nodes: BTreeMap<NodeId, Known>,
     /// The key by which this node signs.
@@ -215,15 +217,8 @@ impl Plan {
             ));
         }
         let device = file.device.as_ref().map_or(DEVICE, |device| device.get_ref());
-        if let Some(spanned) = &file.device
-            && (device.is_empty() || device.len() > LONGEST_DEVICE || device.contains(['/', ' ', '%']))
-        {
-            let help = format!("write 1 to {LONGEST_DEVICE} letters and digits, as device = \"{DEVICE}\"");
-            return Err(reading.wrong(
-                &spanned.span(),
-                format!("no device can have the name {device:?}"),
-                help,
-            ));
+        if let Some(spanned) = &file.device {
+            named(device, &spanned.span(), reading)?;
         }
         let mtu = file.mtu.as_ref().map_or(Bytes::new(MTU), |mtu| *mtu.get_ref());
         if let Some(spanned) = &file.mtu
@@ -245,7 +240,7 @@ impl Plan {
             let help = "the device's address is one of this node's own `prefixes`";
             return Err(reading.wrong(&spanned.span(), message, help));
         }
-        let (groups, group_key) = groups(&file, reading)?;
+        let groups = Groups::of(&file, device, reading)?;
         let neighbours = neighbours(&file, id, &nodes, reading)?;
         for spanned in &file.service {
             let service = spanned.get_ref();
@@ -281,7 +276,6 @@ impl Plan {
             mtu,
             proxies,
             groups,
-            group_key,
             nodes,
             signing,
             prefixes,
@@ -303,6 +297,15 @@ impl Plan {
     }
 }
 
+/// Refuses what is no device's name.
+fn named(device: &str, at: &Range<usize>, reading: &Reading<'_>) -> Result<(), Failure> {
+    if device.is_empty() || device.len() > LONGEST_DEVICE || device.contains(['/', ' ', '%']) {
+        let help = format!("write 1 to {LONGEST_DEVICE} letters and digits, as \"{DEVICE}\"");
+        return Err(reading.wrong(at, format!("no device can have the name {device:?}"), help));
+    }
+    Ok(())
+}
+
 /// Where a text stands first; the start of the file if it does not.
 fn place_of(text: &str, within: &str) -> Range<usize> {
     let at = within.find(text).unwrap_or(0);
@@ -317,35 +320,6 @@ fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a Known>) -> String {
     } else {
         format!("{begin} {}", names.join(", "))
     }
-}
-
-/// The groups that the overlay carries, and their key.
-fn groups(file: &File, reading: &Reading<'_>) -> Result<(Vec<Prefix>, Option<Keys>), Failure> {
-    let (groups, key) = match (&file.groups, &file.group_key) {
-        (None, None) => return Ok((Vec::new(), None)),
-        (Some(groups), Some(key)) => (groups, key),
-        (Some(one), None) => {
-            let help = "write group_key = \"groups.key\", a file of `weir overlay keygen` that all nodes with members have";
-            return Err(reading.wrong(&one.span(), "`groups` need a key that their members share", help));
-        }
-        (None, Some(one)) => {
-            let help = "write groups = [\"239.1.0.0/16\"], or leave out `group_key`";
-            return Err(reading.wrong(&one.span(), "`group_key` is for `groups`", help));
-        }
-    };
-    for prefix in groups.get_ref() {
-        let is_multicast = |address: IpAddr| matches!(address, IpAddr::V4(address) if address.is_multicast());
-        // 224.0.0.0/24 is of each link alone (RFC 5771, section 4).
-        let is_local = prefix.contains(IpAddr::from([224, 0, 0, 0]))
-            || matches!(prefix.address(), IpAddr::V4(address) if address.octets()[..3] == [224, 0, 0]);
-        if prefix.length() < 4 || !is_multicast(prefix.address()) || is_local {
-            let message = format!("{prefix} has no groups that can be carried");
-            let help = "write addresses of 239.0.0.0/8, or others of 224.0.1.0 to 239.255.255.255";
-            return Err(reading.wrong(&groups.span(), message, help));
-        }
-    }
-    let path = reading.path.parent().unwrap_or(Path::new("")).join(key.get_ref());
-    Ok((groups.get_ref().clone(), Some(Keys::of_command(&path, "overlay")?)))
 }
 
 type Nodes = BTreeMap<NodeId, Known>;
@@ -431,46 +405,6 @@ fn neighbours(
         return Err(reading.wrong(&file.name.span(), message, "add [[neighbour]] with `name` and `at`"));
     }
     Ok(all)
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "node {:?} (number {}), listening on {}", self.name, self.id.number(), self.listen)?;
-        writeln!(f, "device {} with an MTU of {} bytes, routes:", self.device, self.device_mtu().get())?;
-        for (prefix, node) in self.prefixes.iter().filter(|(_, node)| *node != self.id) {
-            writeln!(f, "  {prefix}  behind {}", self.name_of(*node))?;
-        }
-        let tcp = if self.proxies { "over proxies of both sites" } else { "carried as all else" };
-        for prefix in &self.groups {
-            writeln!(f, "  {prefix}  groups")?;
-        }
-        writeln!(f, "TCP connections: {tcp}")?;
-        writeln!(f, "neighbours:")?;
-        for Neighbour { name, asks, quota, .. } in &self.neighbours {
-            match asks {
-                Some(at) => write!(f, "  {name}  at {at}")?,
-                None => write!(f, "  {name}  asks this node")?,
-            }
-            if let Some(quota::Config { rate, packets, queue }) = quota {
-                rate.map_or(Ok(()), |rate| write!(f, ", {rate} at most"))?;
-                packets.map_or(Ok(()), |packets| write!(f, ", {packets} packets a second at most"))?;
-                queue.map_or(Ok(()), |queue| write!(f, ", {} bytes held at most", queue.get()))?;
-            }
-            writeln!(f)?;
-        }
-        if !self.services.is_empty() {
-            writeln!(f, "services, the first that fits a flow is the flow's:")?;
-        }
-        for Service { name, admit, deadline, ef_deadline, .. } in &self.services {
-            let utility = admit.as_ref().map_or("log", |admit| admit.name());
-            let within = |what: &str, deadline: &Option<Span>| {
-                deadline.map(|deadline| format!(", {what}within {deadline}")).unwrap_or_default()
-            };
-            let (deadline, ef) = (within("", deadline), within("EF ", ef_deadline));
-            writeln!(f, "  {name}  by {utility}{deadline}{ef}")?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

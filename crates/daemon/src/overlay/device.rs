@@ -33,11 +33,11 @@ pub(super) fn open(plan: &Plan) -> Result<Tun, Failure> {
         netlink.add_address(index, address).map_err(failed(format!("give {name} the address {address}")))?;
     }
     netlink.set_up(index).map_err(failed(format!("bring {name} up")))?;
-    if !plan.groups.is_empty() {
+    if !plan.groups.prefixes.is_empty() {
         netlink.set_multicast(index).map_err(failed(format!("allow groups on {name}")))?;
     }
     let others = plan.prefixes.iter().filter(|(_, node)| *node != plan.id).map(|(prefix, _)| prefix);
-    for prefix in others.chain(&plan.groups) {
+    for prefix in others.chain(&plan.groups.prefixes) {
         netlink.add_prefix_route(index, prefix, plan.address).map_err(|error| {
             let message = format!("cannot add a route to {prefix} by {name}: {error}");
             let help = format!("`ip route show {prefix}` shows the route that is there already");

@@ -154,6 +154,27 @@ pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
     true
 }
 
+/// Writes the checksum of a whole UDP datagram whose host has left it to its card (RFC 768). Others are left as they are.
+pub fn fill_checksum(datagram: &mut [u8]) {
+    let Ok(Read { inner: Inner { source, destination, protocol: PROTOCOL_UDP, .. }, body, .. }) =
+        read(datagram)
+    else {
+        return;
+    };
+    let length = (UDP + body.len()) as u16;
+    let addresses = [source.to_be_bytes(), destination.to_be_bytes()].concat();
+    let mut whole = [&addresses[..], &[0, PROTOCOL_UDP], &length.to_be_bytes()].concat();
+    let begin = whole.len();
+    whole.extend_from_slice(&datagram[IP..IP + usize::from(length)]);
+    whole[begin + 6..begin + 8].fill(0);
+    // Zero would say that there is none.
+    let sum = match checksum(&whole) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    datagram[IP + 6..IP + 8].copy_from_slice(&sum.to_be_bytes());
+}
+
 /// The checksum of bytes whose own field is zero (RFC 1071); 0 if the field has the checksum.
 pub fn checksum(bytes: &[u8]) -> u16 {
     let of_two = |two: &[u8]| u32::from(two[0]) << 8 | two.get(1).copied().map_or(0, u32::from);
@@ -195,6 +216,23 @@ mod tests {
         assert_eq!(out, datagram);
         // A header with its checksum sums to zero.
         assert_eq!(checksum(&out[..IP]), 0);
+    }
+
+    #[test]
+    fn a_checksum_that_a_host_has_left_out_is_written() {
+        for payload in [&b"odd"[..], b"even", b""] {
+            let mut datagram = udp(payload);
+            fill_checksum(&mut datagram);
+            let length = (UDP + payload.len()) as u8;
+            let pseudo = [&datagram[12..20], &[0, PROTOCOL_UDP, 0, length], &datagram[IP..]].concat();
+            assert_eq!(checksum(&pseudo), 0, "{payload:?}");
+        }
+        let mut tcp = udp(b"another protocol");
+        tcp[9] = PROTOCOL_TCP;
+        let before = tcp.clone();
+        fill_checksum(&mut tcp);
+        assert_eq!(tcp, before);
+        fill_checksum(&mut []);
     }
 
     #[test]

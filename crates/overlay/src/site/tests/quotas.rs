@@ -96,6 +96,7 @@ impl crate::site::Outside for Ported {
     fn deliver(&mut self, datagram: &[u8]) {
         self.delivered.push(datagram.to_vec());
     }
+    fn deliver_to_network(&mut self, _: usize, _: &[u8]) {}
     fn segment(&mut self, _: &crate::Inner, _: &[u8]) {}
 }
 
