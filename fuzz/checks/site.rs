@@ -3,16 +3,37 @@
 
 use weir_base::{Bytes, Rate, Span, Time};
 use weir_overlay::cat::Delay;
+use weir_overlay::proxy::udp::Code;
 use weir_overlay::site::datagram::{addresses, read};
 use weir_overlay::site::{Config, Outside, Places, Plain, Service, Site};
 use weir_overlay::{Inner, NodeId, Reported, Signal};
+
+/// A code whose repair is the last source.
+#[derive(Debug)]
+struct Last;
+
+impl Code for Last {
+    fn encode(&self, sources: &[&[u8]], _: usize, repair: &mut Vec<u8>) {
+        repair.clear();
+        repair.extend_from_slice(sources.last().copied().unwrap_or_default());
+    }
+    fn restore(&self, sources: &mut [Option<Vec<u8>>], repairs: &[(usize, &[u8])]) -> bool {
+        let (Some(last), Some((_, repair))) = (sources.last_mut(), repairs.first()) else { return false };
+        let is_missing = last.is_none();
+        *last = Some(repair.to_vec());
+        is_missing
+    }
+}
 
 /// Node 0 has 10.1.0.0/16, node 1 has 10.2.0.0/16.
 fn site() -> Site<Reported, Plain> {
     let [own, other] = [0, 1].map(|number| NodeId::new(number).expect("a small number"));
     let prefix = |text: &str| text.parse().expect("a prefix");
     let services: Vec<Service> = serde_json::from_str(
-        r#"[{ "name": "voice", "ports": "5000-5010", "admit": { "kind": "strap" }, "rate": "1 Mbit/s", "deadline": "50 ms" }]"#,
+        r#"[
+            { "name": "voice", "ports": "5000-5010", "admit": { "kind": "strap" }, "rate": "1 Mbit/s", "deadline": "50 ms" },
+            { "name": "video", "ports": "5011-5020", "fec": { "base": 2, "total": 3 }, "reorder": "30 ms" }
+        ]"#,
     )
     .expect("services");
     let config = Config {
@@ -24,6 +45,8 @@ fn site() -> Site<Reported, Plain> {
             .with_groups(vec![prefix("239.1.0.0/16")]),
         networks: vec![0x0a01_0001],
         services,
+        longest: Bytes::new(200),
+        code: &Last,
         around: Bytes::new(71),
     };
     let mut site = Site::new(config, Plain).expect("a sound configuration");

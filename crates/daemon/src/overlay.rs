@@ -8,6 +8,7 @@ mod device;
 mod networks;
 mod node;
 mod proxies;
+mod repairs;
 mod sealing;
 mod signing;
 mod up;

@@ -4,11 +4,13 @@
 //! out what is said to an [`Outside`]. A [`Cover`] protects bodies and announcements against the nodes between.
 
 mod carried;
+mod cut;
 pub mod datagram;
 mod exit;
 mod flows;
 pub mod igmp;
 mod members;
+pub mod parts;
 mod places;
 mod querier;
 pub mod quota;
@@ -19,7 +21,7 @@ pub mod stream;
 pub use carried::Carried;
 pub use flows::{Counts, Told};
 pub use places::Places;
-pub use service::Service;
+pub use service::{Fec, Service};
 pub use signed::Signature;
 
 use crate::admission::Standing;
@@ -30,9 +32,12 @@ use crate::message::header::{LONGEST, is_packet};
 use crate::node::{self, Admitted, Node, Signal};
 use crate::nodes::NodeId;
 use crate::packet::{GroupId, Key};
+use crate::proxy::udp::sending::Sending;
+use crate::proxy::udp::{self, Code};
 use exit::{Exit, Out};
 use flows::{Flows, Waiting};
 use members::{Members, Side};
+use parts::Incoming;
 use quota::Quota;
 use signed::Announcements;
 use weir_base::{Bytes, ParameterError, Time};
@@ -54,6 +59,10 @@ pub struct Config {
     pub networks: Vec<u32>,
     /// What the programs' flows are and ask for.
     pub services: Vec<Service>,
+    /// The longest body of a packet: a longer datagram is carried in parts.
+    pub longest: Bytes,
+    /// The code of repairs.
+    pub code: &'static dyn Code,
     /// Headers around each datagram between nodes, without the overlay's own.
     pub around: Bytes,
 }
@@ -140,7 +149,21 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let (counts, spares, datagram) = (Counts::default(), Vec::new(), Vec::new());
         let announcements = Announcements::default();
         let members = Members::new(&config.networks);
-        let exit = Exit { id: config.id, places, members, cover, announcements, counts, spares, datagram };
+        let (incoming, code, whole) = (Incoming::default(), config.code, Vec::new());
+        let id = config.id;
+        let exit = Exit {
+            id,
+            places,
+            members,
+            cover,
+            announcements,
+            counts,
+            spares,
+            datagram,
+            incoming,
+            code,
+            whole,
+        };
         let is_planned = config
             .services
             .iter()
@@ -178,7 +201,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// What has become of datagrams and packets.
     pub fn counts(&self) -> Counts {
-        self.exit.counts
+        let Incoming { restored, incomplete, .. } = self.exit.incoming;
+        Counts { restored, incomplete, ..self.exit.counts }
     }
 
     /// A program has sent a datagram.
@@ -210,7 +234,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
         if self.exit.members.has_networks() {
             self.exit.copy_within(&read, side, outside);
         }
-        let Some(at) = self.flow_of(&read.inner, now, outside) else { return };
+        let inner = self.carried_as(&read);
+        let Some(at) = self.flow_of(&inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
         if !matches!(entry.admission.standing(), Standing::On | Standing::Waiting) {
@@ -218,16 +243,20 @@ impl<C: Cat, S: Cover> Site<C, S> {
             self.exit.counts.refused += 1;
             return;
         }
-        let Some(body) = self.exit.seal(entry.to(), &read.inner, read.body) else { return };
-        let (ecn, checksum) = (read.ecn, read.checksum);
-        let keeps_newest = flow.service.is_some_and(|at| self.config.services[at].newest);
-        if let Some(older) = keeps_newest.then(|| flow.give_way()).flatten() {
-            self.exit.counts.overflowed += 1;
-            self.exit.keep(older.body);
+        if flow.service.is_some_and(|at| self.config.services[at].newest) {
+            for older in flow.give_way() {
+                self.exit.counts.overflowed += 1;
+                self.exit.keep(older.body);
+            }
         }
-        if let Some(overflow) = flow.push(Waiting { body, ecn, checksum }) {
-            self.exit.counts.overflowed += 1;
-            self.exit.keep(overflow.body);
+        if flow.sending.is_some() {
+            self.cut(at, &read, now);
+        } else {
+            let Some(body) = self.exit.seal(entry.to(), &inner, read.body) else { return };
+            if let Some(overflow) = flow.push(Waiting { body, ecn: read.ecn, checksum: read.checksum }) {
+                self.exit.counts.overflowed += 1;
+                self.exit.keep(overflow.body);
+            }
         }
         self.send_waiting(at, now, outside);
     }
@@ -273,7 +302,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         }
         if is_packet {
             let body = Carried::of(bytes, self.exit.spares.pop()).within(share);
-            let mut out = Out { outside, exit: &mut self.exit };
+            let mut out = Out { outside, exit: &mut self.exit, now };
             return self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
         }
         let mut messages = std::mem::take(&mut self.messages);
@@ -286,19 +315,20 @@ impl<C: Cat, S: Cover> Site<C, S> {
         } else {
             messages.extend_from_slice(bytes);
         }
-        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit });
+        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit, now });
         self.messages = messages;
     }
 
     /// Links may take more than before.
     pub fn refill(&mut self, now: Time, outside: &mut impl Outside) {
-        self.node.refill(now, &mut Out { outside, exit: &mut self.exit });
+        self.node.refill(now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// When [`Site::on_timer`] is due.
     pub fn next_time(&self, now: Time) -> Time {
         let flows = self.edge.next_time().min(self.flows.look_at());
-        self.node.next_time(now).min(flows).min(self.exit.members.next_time())
+        let parts = self.flows.repairs.soonest().min(self.exit.incoming.next_time());
+        self.node.next_time(now).min(flows).min(parts).min(self.exit.members.next_time())
     }
 
     /// The time has come.
@@ -306,10 +336,12 @@ impl<C: Cat, S: Cover> Site<C, S> {
         self.admit(now, outside);
         self.note_decisions();
         self.ask_for_groups(now, outside);
+        self.repair(now, outside);
+        self.exit.release(now, outside);
         for at in self.flows.idle(now) {
             self.close(at);
         }
-        self.node.on_timer(now, &mut Out { outside, exit: &mut self.exit });
+        self.node.on_timer(now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// Looks at the flows whose time has come, and sends what waits of those that may send now.
@@ -344,7 +376,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         if let Some(flow) = self.flows.get_mut(at) {
             flow.admitted += 1;
         }
-        self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit });
+        self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).
@@ -399,7 +431,12 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let (interested, coupled) = (None, None);
         let entering = Entering { number, to, interested, terms, coupled, is_sensitive, inner: *inner };
         let at = self.edge.open(&entering, self.config.seed, &mut self.node);
-        self.flows.open(at, *inner, service, now);
+        let sending = parts::whole(inner).map(|_| {
+            let proxied =
+                service.map(|at| self.config.services[at].proxied()).unwrap_or_else(udp::Service::whole);
+            Sending::new(proxied.within(self.config.longest.get() as usize))
+        });
+        self.flows.open(at, *inner, service, sending, now);
         // Its admission begins now, so that its first packet need not wait.
         self.admit(now, outside);
         Some(at)

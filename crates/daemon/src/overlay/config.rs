@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use weir_base::{Bytes, Prefix};
 use weir_overlay::NodeId;
+use weir_overlay::proxy::udp::trailer;
 use weir_overlay::site::{Places, Service, quota};
 use weir_sliq::envelope;
 
@@ -48,6 +49,7 @@ struct File {
     device: Option<Spanned<String>>,
     address: Option<Spanned<Ipv4Addr>>,
     mtu: Option<Spanned<Bytes>>,
+    device_mtu: Option<Spanned<Bytes>>,
     #[serde(default)]
     tcp: Tcp,
     groups: Option<Spanned<Vec<Prefix>>>,
@@ -132,6 +134,8 @@ pub(super) struct Plan {
     pub(super) device: String,
     pub(super) address: Option<IpAddr>,
     pub(super) mtu: Bytes,
+    /// The longest IP packet of programs that is not cut into fragments by their host.
+    pub(super) device_mtu: Bytes,
     /// Whether TCP connections go over proxies.
     pub(super) proxies: bool,
     pub(super) groups: Groups,
@@ -231,6 +235,7 @@ impl Plan {
                 format!("write {LEAST_MTU} to {MOST_MTU} B"),
             ));
         }
+        let device_mtu = device_mtu(&file, mtu, reading)?;
         let places = Places::new(prefixes.clone());
         let address = file.address.as_ref().map(|address| IpAddr::V4(*address.get_ref()));
         if let Some(spanned) = &file.address
@@ -274,6 +279,7 @@ impl Plan {
             device,
             address,
             mtu,
+            device_mtu,
             proxies,
             groups,
             nodes,
@@ -285,16 +291,36 @@ impl Plan {
         })
     }
 
-    /// The largest IP packet of programs that fits in a packet between nodes with all its headers.
-    pub(super) fn device_mtu(&self) -> Bytes {
-        let around = HEADERS + self.policy.link.headers(true).get() + HEADER + envelope::LENGTH as u64;
-        self.mtu.saturating_sub(Bytes::new(around))
+    /// The largest IP packet of programs that fits in a packet between nodes with all its headers. Larger ones are carried in parts.
+    pub(super) fn room(&self) -> Bytes {
+        room(self.mtu, &self.policy)
     }
 
     /// The name of a node.
     pub(super) fn name_of(&self, id: NodeId) -> &str {
         self.nodes.get(&id).map_or("?", |node| node.name.as_str())
     }
+}
+
+/// The largest IP packet of programs that fits in a packet of this length between nodes with all its headers.
+fn room(mtu: Bytes, policy: &Policy) -> Bytes {
+    let around = HEADERS + policy.link.headers(true).get() + HEADER + envelope::LENGTH as u64;
+    mtu.saturating_sub(Bytes::new(around))
+}
+
+/// The MTU of the device: what fits a packet between nodes, unless the file has another one.
+fn device_mtu(file: &File, mtu: Bytes, reading: &Reading<'_>) -> Result<Bytes, Failure> {
+    let least = room(mtu, &file.policy);
+    let Some(spanned) = &file.device_mtu else { return Ok(least) };
+    // As many parts as a datagram may have, of which each has trailers.
+    let most = Bytes::new(u64::from(trailer::MOST) * (least.get() - trailer::ORIGINAL as u64));
+    let own = *spanned.get_ref();
+    if !(least..=most).contains(&own) {
+        let message = format!("an MTU of {} bytes of the device is out of range", own.get());
+        let help = format!("write {} to {} B, or leave it out", least.get(), most.get());
+        return Err(reading.wrong(&spanned.span(), message, help));
+    }
+    Ok(own)
 }
 
 /// Refuses what is no device's name.

@@ -27,7 +27,7 @@ pub(super) fn open(plan: &Plan) -> Result<Tun, Failure> {
     let failed = |what: String| move |error: io::Error| Failure::failed(format!("cannot {what}: {error}"));
     let index = tun.index();
     let mut netlink = Netlink::open().map_err(failed("ask the kernel for routes".to_owned()))?;
-    let mtu = u32::try_from(plan.device_mtu().get()).unwrap_or(u32::MAX);
+    let mtu = u32::try_from(plan.device_mtu.get()).unwrap_or(u32::MAX);
     netlink.set_mtu(index, mtu).map_err(failed(format!("set the MTU of {name}")))?;
     if let Some(address) = plan.address {
         netlink.add_address(index, address).map_err(failed(format!("give {name} the address {address}")))?;

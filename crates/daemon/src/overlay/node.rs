@@ -7,6 +7,7 @@ use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
 use super::networks::Networks;
 use super::proxies::{Interception, Proxies, Segments};
+use super::repairs::ReedSolomon;
 use super::sealing::Sealing;
 use super::{device, drawn};
 use crate::failure::Failure;
@@ -130,6 +131,8 @@ fn site<'a>(plan: &'a Plan, networks: &Networks, epoch: u32) -> Result<Site<Repo
         places: Places::new(plan.prefixes.clone()).with_groups(plan.groups.prefixes.clone()),
         networks: networks.addresses(),
         services: plan.services.clone(),
+        longest: plan.room(),
+        code: &ReedSolomon,
         around: Bytes::new(HEADERS) + plan.policy.link.headers(false),
     };
     let fault = |fault: weir_base::ParameterError| {
@@ -145,7 +148,7 @@ fn site<'a>(plan: &'a Plan, networks: &Networks, epoch: u32) -> Result<Site<Repo
 /// The proxies of the site's TCP connections.
 fn proxies(plan: &Plan, tun: &Tun) -> Result<Proxies, Failure> {
     let interception = Interception::open(plan, tun.index())?;
-    let proxies = Proxies::new(interception, tun.as_fd(), plan.device_mtu());
+    let proxies = Proxies::new(interception, tun.as_fd(), plan.room());
     proxies.map_err(|error| Failure::failed(format!("cannot wait for connections: {error}")))
 }
 

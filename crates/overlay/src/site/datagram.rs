@@ -15,7 +15,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// The protocol number of TCP (IANA). Among a flow's fields it says that the packets are segments between proxies.
 pub const PROTOCOL_TCP: u8 = 6;
 /// The protocol number of IPv4 within IP (IANA).
-const PROTOCOL_IP: u8 = 4;
+pub(super) const PROTOCOL_IP: u8 = 4;
 /// The time to live of a datagram that leaves the overlay, less the links that it has passed (RFC 1700: the recommended default).
 const LIVES: u8 = 64;
 
@@ -117,7 +117,9 @@ pub struct Fate {
 pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
     to.clear();
     let lives = if inner.protocol == PROTOCOL_IP {
-        if addresses(body) != Some((inner.source, inner.destination)) {
+        let is_of_flow =
+            |read: Read<'_>| (read.inner.source, read.inner.destination) == (inner.source, inner.destination);
+        if !read(body).is_ok_and(is_of_flow) {
             return false;
         }
         to.extend_from_slice(body);

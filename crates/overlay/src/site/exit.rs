@@ -3,6 +3,7 @@
 use super::carried::Carried;
 use super::datagram::{self, Fate, Read};
 use super::members::{Members, Side};
+use super::parts::{self, Incoming};
 use super::signed::Announcements;
 use super::{Counts, Cover, Outside, Places, stream};
 use crate::context::{Context, Inner};
@@ -10,6 +11,8 @@ use crate::forward::Reason;
 use crate::node::{Discard, Output, Signal};
 use crate::nodes::NodeId;
 use crate::packet::{Key, Packet};
+use crate::proxy::udp::Code;
+use weir_base::Time;
 
 /// Bodies whose space is kept.
 const SPARES: usize = 256;
@@ -26,12 +29,17 @@ pub(super) struct Exit<S> {
     /// Bodies that nothing holds, and the datagram that leaves.
     pub(super) spares: Vec<Carried>,
     pub(super) datagram: Vec<u8>,
+    /// Datagrams of which parts have come, the code of their repairs, and one that is cut.
+    pub(super) incoming: Incoming,
+    pub(super) code: &'static dyn Code,
+    pub(super) whole: Vec<u8>,
 }
 
 /// Carries out what the node decides.
 pub(super) struct Out<'a, O, S> {
     pub(super) outside: &'a mut O,
     pub(super) exit: &'a mut Exit<S>,
+    pub(super) now: Time,
 }
 
 impl<S: Cover> Exit<S> {
@@ -54,7 +62,7 @@ impl<S: Cover> Exit<S> {
 
     /// Hands over what a packet carries, if it may leave here: its source must be behind the node at which its flow has entered, and its
     /// destination behind this one.
-    fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
+    fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, now: Time, outside: &mut impl Outside) {
         let from = packet.flow.source;
         let is_for_here = self.places.node_of(inner.destination) == Some(self.id)
             || self.places.is_group(inner.destination);
@@ -70,8 +78,17 @@ impl<S: Cover> Exit<S> {
             self.counts.delivered += 1;
             return outside.segment(inner, body);
         }
-        let Packet { hops, ecn, checksum, sequence, .. } = *packet;
-        if datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram) {
+        let Packet { flow, hops, ecn, checksum, sequence, due, .. } = *packet;
+        let fate = Fate { hops, ecn, checksum, sequence };
+        match parts::whole(inner) {
+            Some(whole) => self.part((flow, whole), (body, fate, due), now, outside),
+            None => self.write(inner, fate, body, outside),
+        }
+    }
+
+    /// Writes a datagram that leaves here, and hands it over.
+    pub(super) fn write(&mut self, inner: &Inner, fate: Fate, body: &[u8], outside: &mut impl Outside) {
+        if datagram::write(inner, fate, body, &mut self.datagram) {
             self.counts.delivered += 1;
             self.hand_over(inner.destination, None, outside);
         } else {
@@ -117,7 +134,7 @@ impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
         self.outside.signal(port, datagram, what);
     }
     fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
-        self.exit.leave(&mut packet, &context.inner, self.outside);
+        self.exit.leave(&mut packet, &context.inner, self.now, self.outside);
         self.exit.keep(packet.body);
     }
     fn discard(&mut self, body: Carried, why: Discard) {

@@ -3,6 +3,7 @@
 use crate::admission::Terms;
 use crate::context::{EF, Inner};
 use crate::message::header::LONGEST_TIME_TO_GO;
+use crate::proxy::udp;
 use crate::utility;
 use crate::utility::log;
 use core::net::{IpAddr, Ipv4Addr};
@@ -12,6 +13,15 @@ use weir_base::{Bytes, Dscp, ParameterError, Ports, Prefix, Rate, Span, Time};
 
 /// Stands for a program without a rate of its own, and for a flow without a cap: more than any link carries.
 const UNLIMITED: Rate = Rate::from_mbit_per_sec(100_000);
+
+/// The least and the most of a part: more than any packet has room for.
+const LEAST_CHUNK: Bytes = Bytes::new(100);
+const MOST_CHUNK: Bytes = Bytes::new(9000);
+/// The longest time for which a group waits for its parts, and the times for which a datagram may wait for others, of which trailers have 16 bits
+/// in milliseconds.
+const MOST_HOLD: Span = Span::from_secs(10);
+const LEAST_REORDER: Span = Span::from_millis(1);
+const MOST_REORDER: Span = Span::from_secs(60);
 
 /// A service. Datagrams for which all of its conditions hold are its own; the first service that fits a flow is the flow's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,16 +47,82 @@ pub struct Service {
     pub ef_deadline: Option<Span>,
     /// Each flow ends when so many bytes of its payload were admitted, and begins anew with its next packet. The utility "file" needs it.
     pub size: Option<Bytes>,
+    /// Datagrams with more payload than this are carried in parts, and put together where they leave; by default those for which a packet has
+    /// no room.
+    pub chunk: Option<Bytes>,
+    /// Repairs, by which parts that are lost on the way are restored where they leave, without being sent again; by default none.
+    pub fec: Option<Fec>,
+    /// Datagrams leave in the order in which they were sent: each waits for those before it, so long at most; by default none waits.
+    pub reorder: Option<Span>,
     /// Whether only the newest datagram of a flow waits for its admission, in the place of an older one; by default up to 490 wait, in their
     /// order.
     #[serde(default)]
     pub newest: bool,
 }
 
+/// Repairs of a service's datagrams: any `base` of the `total` parts and repairs of a group restore all of it (digest A 7.1).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fec {
+    /// Parts of a group, 1 to 16. A datagram that is not cut is one part.
+    pub base: u8,
+    /// Parts and repairs of a group, up to 32.
+    pub total: u8,
+    /// A group that has not all its parts after this time gets its repairs then, up to 10 s.
+    #[serde(default = "hold")]
+    pub hold: Span,
+}
+
+/// A group waits for so long unless the file says otherwise: short beside most deadlines.
+fn hold() -> Span {
+    Span::from_millis(20)
+}
+
 impl Service {
     /// The first fault.
     pub fn fault(&self) -> Option<ParameterError> {
-        self.fault_of_admission().or_else(|| self.fault_of_deadlines())
+        self.fault_of_admission().or_else(|| self.fault_of_deadlines()).or_else(|| self.fault_of_parts())
+    }
+
+    fn fault_of_parts(&self) -> Option<ParameterError> {
+        let fault = |key, message: &str, help: &str| Some(ParameterError::new(key, message, help));
+        if self.chunk.is_some_and(|chunk| !(LEAST_CHUNK..=MOST_CHUNK).contains(&chunk)) {
+            let message = "`chunk` is 100 to 9000 bytes";
+            return fault("chunk", message, "write for example chunk = \"1000 B\"");
+        }
+        if let Some(fec) = self.fec {
+            if fec.total <= fec.base {
+                let help = "write for example fec = { base = 8, total = 10 }";
+                return fault("total", "`fec` without repairs restores nothing", help);
+            }
+            if fec.hold.is_zero() || fec.hold > MOST_HOLD {
+                let help = "write for example hold = \"20 ms\"";
+                return fault("hold", "`hold` of `fec` is above 0 and at most 10 s", help);
+            }
+        }
+        if self.reorder.is_some_and(|time| time < LEAST_REORDER || time > MOST_REORDER) {
+            let help = "write for example reorder = \"100 ms\"";
+            return fault("reorder", "`reorder` is 1 ms to 60 s", help);
+        }
+        self.proxied().fault()
+    }
+
+    /// Whether all of its datagrams are parts, with what repairs and order need beside them.
+    pub(super) fn is_proxied(&self) -> bool {
+        self.fec.is_some() || self.reorder.is_some()
+    }
+
+    /// How the UDP proxy carries its datagrams.
+    pub(super) fn proxied(&self) -> udp::Service {
+        let plain = udp::Service::whole();
+        let coded =
+            self.fec.map_or(plain, |Fec { base, total, hold }| udp::Service { base, total, hold, ..plain });
+        udp::Service {
+            chunk: self.chunk.map_or(plain.chunk, |chunk| chunk.get().min(plain.chunk.into()) as u16),
+            is_ordered: self.reorder.is_some(),
+            hold_back: self.reorder,
+            ..coded
+        }
     }
 
     fn fault_of_deadlines(&self) -> Option<ParameterError> {
@@ -175,6 +251,34 @@ mod tests {
         let other = serde_json::json!({ "name": "x", "dscp": "AF41", "ef_deadline": "1 s" });
         assert_eq!(told(other), Some("ef_deadline"));
         assert_eq!(told(serde_json::json!({ "name": "x", "dscp": "EF", "ef_deadline": "1 s" })), None);
+    }
+
+    #[test]
+    fn parts_repairs_and_order_are_told_to_the_proxy_and_what_it_cannot_do_is_refused() {
+        let json = serde_json::json!({
+            "name": "video", "chunk": "500 B", "fec": { "base": 8, "total": 10 }, "reorder": "100 ms"
+        });
+        let proxied = service(json).proxied();
+        assert_eq!((proxied.base, proxied.total, proxied.chunk), (8, 10, 500));
+        assert_eq!((proxied.hold, proxied.is_ordered), (Span::from_millis(20), true));
+        assert!(!service(serde_json::json!({ "name": "x", "chunk": "500 B" })).is_proxied());
+        let told = |json: serde_json::Value| {
+            let mut whole = serde_json::json!({ "name": "x" });
+            whole.as_object_mut().unwrap().extend(json.as_object().unwrap().clone());
+            service(whole).fault().map(|fault| fault.key)
+        };
+        let fec = |base, total, hold: &str| serde_json::json!({ "fec": { "base": base, "total": total, "hold": hold } });
+        assert_eq!(told(fec(16, 32, "10 s")), None);
+        assert_eq!(told(fec(17, 20, "1 s")), Some("base"));
+        assert_eq!(told(fec(0, 2, "1 s")), Some("base"));
+        assert_eq!(told(fec(8, 33, "1 s")), Some("total"));
+        assert_eq!(told(fec(8, 8, "1 s")), Some("total"));
+        assert_eq!(told(fec(8, 10, "0 s")), Some("hold"));
+        assert_eq!(told(fec(8, 10, "11 s")), Some("hold"));
+        assert_eq!(told(serde_json::json!({ "chunk": "99 B" })), Some("chunk"));
+        assert_eq!(told(serde_json::json!({ "chunk": "9001 B" })), Some("chunk"));
+        assert_eq!(told(serde_json::json!({ "reorder": "0 s" })), Some("reorder"));
+        assert_eq!(told(serde_json::json!({ "reorder": "61 s" })), Some("reorder"));
     }
 
     #[test]

@@ -2,15 +2,18 @@
 
 mod depths;
 mod groups;
+mod parts;
 mod quotas;
 
 use super::datagram::{IP, read};
 use super::{Config, Outside, Places, Plain, Service, Site, stream};
 use crate::Inner;
 use crate::cat::{Delay, Reported};
+use crate::message::header::is_packet;
 use crate::node::Signal;
 use crate::nodes::NodeId;
 use crate::proxy::tcp::{Relay, Segment};
+use crate::proxy::udp::tests::Parity;
 use weir_base::{Bytes, Rate, Span, Time};
 
 const TICK: Span = Span::from_millis(1);
@@ -40,6 +43,8 @@ fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Pl
         places,
         networks,
         services,
+        longest: Bytes::new(1389),
+        code: &Parity,
         around: Bytes::new(28),
     };
     let mut site = Site::new(config, Plain).unwrap();
@@ -74,6 +79,9 @@ impl Outside for Said {
     }
 }
 
+/// What comes of a packet, by its number: none, itself, or several.
+type Passes = Box<dyn FnMut(usize, Vec<u8>) -> Vec<Vec<u8>>>;
+
 struct Pair {
     sites: [Site<Reported, Plain>; 2],
     now: Time,
@@ -84,12 +92,25 @@ struct Pair {
     to_networks: [Vec<(usize, Vec<u8>)>; 2],
     segments: [Vec<(Inner, Vec<u8>)>; 2],
     is_up: bool,
+    /// What is done with the packets from site 0 that are on their way.
+    passes: Passes,
+    passed: usize,
 }
 
 impl Pair {
     fn new(sites: [Site<Reported, Plain>; 2]) -> Pair {
         let (coming, delivered, to_networks, segments) = Default::default();
-        Pair { sites, now: Time::ZERO, coming, delivered, to_networks, segments, is_up: true }
+        Pair {
+            sites,
+            now: Time::ZERO,
+            coming,
+            delivered,
+            to_networks,
+            segments,
+            is_up: true,
+            passes: Box::new(|_, packet| vec![packet]),
+            passed: 0,
+        }
     }
 
     fn tick(&mut self, datagrams: &[Vec<u8>]) {
@@ -106,8 +127,13 @@ impl Pair {
             }
             site.on_timer(now, &mut said);
             assert!(site.next_time(now) > now, "nothing is left to do");
-            if self.is_up {
-                self.coming[1 - at].append(&mut said.packets);
+            for packet in said.packets.drain(..).filter(|_| self.is_up) {
+                if at == 0 && is_packet(packet[0]) {
+                    self.coming[1].extend((self.passes)(self.passed, packet));
+                    self.passed += 1;
+                } else {
+                    self.coming[1 - at].push(packet);
+                }
             }
             self.delivered[at].append(&mut said.delivered);
             self.to_networks[at].append(&mut said.to_networks);

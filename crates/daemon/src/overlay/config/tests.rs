@@ -102,6 +102,31 @@ services, the first that fits a flow is the flow's:
 }
 
 #[test]
+fn what_is_asked_for_services_neighbours_and_groups_is_told() {
+    let place = Place::new();
+    let service =
+        "ef_deadline = \"50 ms\"\nchunk = \"500 B\"\nfec = { base = 8, total = 10 }\nreorder = \"100 ms\"";
+    let told = place.read("deadline = \"80 ms\"", service).unwrap().to_string();
+    assert!(
+        told.ends_with("  video  by strap, EF within 50 ms, in parts of 500 B, 2 repairs for 8 parts, in order within 100 ms\n"),
+        "{told}"
+    );
+    let quota =
+        "at = \"192.0.2.3:7770\"\nquota = { rate = \"100 Mbit/s\", packets = 20000, queue = \"4 MB\" }";
+    let told = place.read("at = \"192.0.2.3:7770\"", quota).unwrap().to_string();
+    let line = "  c  at 192.0.2.3:7770, 100 Mbit/s at most, 20000 packets a second at most, 4000000 bytes held at most\n";
+    assert!(told.contains(line), "{told}");
+    let keys = "device_mtu = \"9 kB\"\ngroups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = [\"eth1\", \"eth2\"]";
+    let told = place.read("mtu = \"1500 B\"", keys).unwrap().to_string();
+    for line in [
+        "device weir0 with an MTU of 9000 bytes",
+        "  hosts at eth1 send to groups and join them\n  hosts at eth2 ",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+}
+
+#[test]
 fn what_may_be_left_out_has_a_default() {
     let place = Place::new();
     for line in [
@@ -152,6 +177,9 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("mtu = \"1500 B\"", "mtu = \"1000 B\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"10 kB\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"1500 s\"", 7, "TOML parse error at line 7"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = \"1000 B\"", 8, "write 1389 to 42377 B"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = \"43 kB\"", 8, "write 1389 to 42377 B"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = 9000", 8, "TOML parse error at line 8"),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ntcp = \"off\"", 8, "expected `proxy` or `carry`"),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ngroups = [\"239.1.0.0/16\"]", 8, "write group_key = "),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ngroup_key = \"b.key\"", 8, "write groups = "),
@@ -276,6 +304,23 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
             37,
             "leave out `dscp`, or write `deadline` instead",
         ),
+        ("deadline = \"80 ms\"", "chunk = \"50 B\"", 37, "write for example chunk"),
+        ("deadline = \"80 ms\"", "chunk = \"10 kB\"", 37, "100 to 9000 bytes"),
+        ("deadline = \"80 ms\"", "chunk = 500", 43, "TOML parse error at line 43"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, total = 8 }", 37, "restores nothing"),
+        ("deadline = \"80 ms\"", "fec = { base = 17, total = 20 }", 37, "1 to 16 sources"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, total = 40 }", 37, "at most 32"),
+        (
+            "deadline = \"80 ms\"",
+            "fec = { base = 8, total = 10, hold = \"0 s\" }",
+            37,
+            "write for example hold",
+        ),
+        ("deadline = \"80 ms\"", "fec = { base = 8 }", 43, "missing field `total`"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, all = 10 }", 43, "unknown field `all`"),
+        ("deadline = \"80 ms\"", "reorder = \"0 s\"", 37, "write for example reorder"),
+        ("deadline = \"80 ms\"", "reorder = \"2 min\"", 37, "1 ms to 60 s"),
+        ("deadline = \"80 ms\"", "reorder = true", 43, "TOML parse error at line 43"),
         ("deadline = \"80 ms\"", "dead = \"80 ms\"", 43, "unknown field `dead`"),
         ("k = 1e12", "k = 0.0", 45, "K must be positive"),
         ("k = 1e12", "kk = 1e12", 46, "unknown field `kk`"),

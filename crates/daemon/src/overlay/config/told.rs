@@ -8,7 +8,7 @@ use weir_overlay::site::{Service, quota};
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "node {:?} (number {}), listening on {}", self.name, self.id.number(), self.listen)?;
-        writeln!(f, "device {} with an MTU of {} bytes, routes:", self.device, self.device_mtu().get())?;
+        writeln!(f, "device {} with an MTU of {} bytes, routes:", self.device, self.device_mtu.get())?;
         for (prefix, node) in self.prefixes.iter().filter(|(_, node)| *node != self.id) {
             writeln!(f, "  {prefix}  behind {}", self.name_of(*node))?;
         }
@@ -36,13 +36,17 @@ impl fmt::Display for Plan {
         if !self.services.is_empty() {
             writeln!(f, "services, the first that fits a flow is the flow's:")?;
         }
-        for Service { name, admit, deadline, ef_deadline, .. } in &self.services {
+        for Service { name, admit, deadline, ef_deadline, chunk, fec, reorder, .. } in &self.services {
             let utility = admit.as_ref().map_or("log", |admit| admit.name());
             let within = |what: &str, deadline: &Option<Span>| {
                 deadline.map(|deadline| format!(", {what}within {deadline}")).unwrap_or_default()
             };
             let (deadline, ef) = (within("", deadline), within("EF ", ef_deadline));
-            writeln!(f, "  {name}  by {utility}{deadline}{ef}")?;
+            write!(f, "  {name}  by {utility}{deadline}{ef}")?;
+            chunk.map_or(Ok(()), |chunk| write!(f, ", in parts of {chunk}"))?;
+            fec.map_or(Ok(()), |fec| write!(f, ", {} repairs for {} parts", fec.total - fec.base, fec.base))?;
+            reorder.map_or(Ok(()), |time| write!(f, ", in order within {time}"))?;
+            writeln!(f)?;
         }
         Ok(())
     }

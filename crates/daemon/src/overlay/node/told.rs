@@ -9,6 +9,7 @@ use weir_base::{Span, Time};
 use weir_overlay::admission::By;
 use weir_overlay::site::Told;
 use weir_overlay::site::datagram::{PROTOCOL_TCP, PROTOCOL_UDP};
+use weir_overlay::site::parts;
 use weir_overlay::utility::bits;
 use weir_overlay::{Cat, Inner, Key};
 
@@ -156,6 +157,9 @@ impl Running<'_> {
             ("unknown_destination", counts.unknown),
             ("not_opened", counts.unsealed),
             ("forged_announcements", counts.forged + node.strangers),
+            ("too_long", counts.too_long),
+            ("restored", counts.restored),
+            ("incomplete", counts.incomplete),
             ("other_ip_version", counts.other_version),
             ("malformed", counts.malformed),
             ("lost", counts.lost),
@@ -240,10 +244,14 @@ pub(super) fn name_of(inner: &Inner) -> String {
         if port == 0 { address.to_string() } else { format!("{address}:{port}") }
     };
     let (from, to) = (end(inner.source, inner.source_port), end(inner.destination, inner.destination_port));
-    let kind = match inner.protocol {
+    let (whole, parts) = match parts::whole(inner) {
+        Some(whole) => (whole, ",parts"),
+        None => (*inner, ""),
+    };
+    let kind = match whole.protocol {
         PROTOCOL_UDP => "udp",
         PROTOCOL_TCP => "tcp",
         _ => "ip",
     };
-    format!("{from}-{to}/{kind}")
+    format!("{from}-{to}/{kind}{parts}")
 }
