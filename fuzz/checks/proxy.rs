@@ -7,6 +7,7 @@ use weir_overlay::proxy::udp::receiving::Receiving;
 use weir_overlay::proxy::udp::trailer::Trailers;
 
 /// A code whose repair is a copy of the last source: it restores one.
+#[derive(Debug)]
 struct Copies;
 
 impl Code for Copies {

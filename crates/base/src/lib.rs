@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod added;
+mod bucket;
 mod clock;
 mod codepoint;
 mod filter;
@@ -26,6 +27,7 @@ mod time;
 mod units;
 
 pub use added::{Added, Additions, Parameters, Prototype, Raised};
+pub use bucket::Bucket;
 pub use clock::Clock;
 pub use codepoint::{CODEPOINTS, Dscp, Ecn};
 pub use filter::{Ewma, WindowedMax, WindowedMin};

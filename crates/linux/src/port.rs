@@ -3,6 +3,7 @@
 //! stays a bundle, and a checksum that a device is to fill in stays marked as such, so that no device setting has to change.
 //! The VLAN tag, which the kernel keeps beside a frame, is put back into the frame.
 
+use crate::auxdata::{Auxdata, BESIDE};
 use crate::option;
 use crate::ring::{bind, packet_socket};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,8 +16,6 @@ const TAG: usize = 4;
 /// Room for the longest bundle that a device takes by default (GSO_LEGACY_MAX_SIZE in netdevice.h), with an Ethernet header and
 /// two tags. Not a power of two, so that the heads of neighbouring buffers fall into different sets of a cache.
 const LONGEST: usize = 65_536 + 14 + 2 * TAG + 186;
-/// Room for the control message of a frame: `struct tpacket_auxdata` behind a `struct cmsghdr`, in words of 8 bytes.
-const BESIDE: usize = 8;
 /// Memory that waiting frames may take: a quarter of a second of 100,000 packets a second, each charged about 2 KiB.
 const WAITING: usize = 64 << 20;
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM` of linux/virtio_net.h.
@@ -207,7 +206,7 @@ impl Port {
             batch.slots.swap(batch.filled, n);
             let slot = &mut batch.slots[batch.filled];
             (slot.start, slot.length) = (TAG, length);
-            if let Some(tag) = tag(&beside[n]) {
+            if let Some(tag) = Auxdata::read(&beside[n]).and_then(Auxdata::tag) {
                 slot.insert(tag);
             }
             batch.filled += 1;
@@ -273,28 +272,6 @@ fn part<T>(of: &mut [T]) -> libc::iovec {
     libc::iovec { iov_base: of.as_mut_ptr().cast(), iov_len: size_of_val(of) }
 }
 
-/// The VLAN tag that the kernel has taken out of a frame, if it has.
-fn tag(beside: &[u64; BESIDE]) -> Option<[u8; TAG]> {
-    const HEADER: usize = size_of::<libc::cmsghdr>();
-    let mut bytes = [0; 8 * BESIDE];
-    for (to, word) in bytes.chunks_exact_mut(8).zip(beside) {
-        to.copy_from_slice(&word.to_ne_bytes());
-    }
-    let word = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-    let half = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
-    // Length, level and kind of the control message; the option is the only one that is on.
-    let (level, kind) = (word(HEADER - 8)? as libc::c_int, word(HEADER - 4)? as libc::c_int);
-    let status = word(HEADER)?;
-    if (level, kind) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) || status & libc::TP_STATUS_VLAN_VALID == 0 {
-        return None;
-    }
-    let (control, protocol) = (half(HEADER + 16)?, half(HEADER + 18)?);
-    let protocol =
-        if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { libc::ETH_P_8021Q as u16 } else { protocol };
-    let ([a, b], [c, d]) = (protocol.to_be_bytes(), control.to_be_bytes());
-    Some([a, b, c, d])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,22 +286,5 @@ mod tests {
         slot.insert([0x81, 0, 0, 7]);
         assert_eq!(slot.frame(), [b"ABCDEFabcdef".as_slice(), &[0x81, 0, 0, 7, 8, 0, 1, 2, 3, 4]].concat());
         assert_eq!((slot.offload.checksum_start, slot.offload.headers), (38, 0));
-    }
-
-    #[test]
-    fn the_kernels_information_on_a_tag_is_read() {
-        // struct cmsghdr: length 36, level 263, kind 8. struct tpacket_auxdata: status, two lengths, two offsets, control, protocol.
-        let mut bytes = [0; 8 * BESIDE];
-        bytes[0] = 36;
-        bytes[8..16].copy_from_slice(&[263u32.to_ne_bytes(), 8u32.to_ne_bytes()].concat());
-        bytes[16..20].copy_from_slice(&(1u32 << 4 | 1 << 6).to_ne_bytes());
-        bytes[32..34].copy_from_slice(&0x2007u16.to_ne_bytes());
-        bytes[34..36].copy_from_slice(&0x88a8u16.to_ne_bytes());
-        let words = |bytes: &[u8; 64]| {
-            std::array::from_fn(|n| u64::from_ne_bytes(*bytes[8 * n..].first_chunk().unwrap()))
-        };
-        assert_eq!(tag(&words(&bytes)), Some([0x88, 0xa8, 0x20, 0x07]));
-        bytes[16] = 0;
-        assert_eq!(tag(&words(&bytes)), None);
     }
 }

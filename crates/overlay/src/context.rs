@@ -14,6 +14,8 @@ use weir_base::{Span, Time};
 pub const IDLE: Span = Span::from_secs(60);
 /// The code point of packets of a network's control, in binary 110000 (RFC 2474, 4.2.2: class selector 6).
 pub const CONTROL: u8 = 48;
+/// The code point by which programs mark datagrams as urgent: expedited forwarding (RFC 3246).
+pub const EF: u8 = 46;
 /// The most contexts of a node.
 pub const MOST: usize = 16_384;
 

@@ -393,6 +393,7 @@ impl Net {
             expired: sum.expired + one.expired,
             overflowed: sum.overflowed + one.overflowed,
             discarded: sum.discarded + one.discarded,
+            strangers: sum.strangers + one.strangers,
         })
     }
 }

@@ -164,6 +164,8 @@ struct Port<C> {
     cat: C,
     sent: Sent,
     adjacency: Adjacency,
+    /// The node at the other end, if the driver knows it by its key.
+    expected: Option<NodeId>,
     /// When the link would have sent all packets, messages and zombies that it was given: then zombies may leave again.
     drains_at: Time,
     /// Bytes of zombies that have left in place of packets. As many bytes of packets go for nothing.
@@ -325,6 +327,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             cat,
             sent: Sent::default(),
             adjacency: Adjacency::default(),
+            expected: None,
             drains_at: Time::ZERO,
             owed: 0,
             announced,
@@ -353,9 +356,15 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn neighbour(&self, port: usize) -> Option<NodeId> {
         self.ports.get(port)?.adjacency.up()
     }
-    /// How old the newest depths of the neighbour at a link are.
-    pub fn depths_age(&self, port: usize, now: Time) -> Option<Span> {
-        self.advertised.get(port).map(|advertised| advertised.age(now))
+    /// What the neighbour at a link has told of its depths.
+    pub fn advertised_by(&self, port: usize) -> Option<&Advertised> {
+        self.advertised.get(port)
+    }
+    /// The node at the other end of a link is this one: one that says another name is no neighbour.
+    pub fn expect(&mut self, port: usize, neighbour: NodeId) {
+        if let Some(port) = self.ports.get_mut(port) {
+            port.expected = Some(neighbour);
+        }
     }
     /// The nodes that it can reach, itself included.
     pub fn reachable(&self) -> Nodes {

@@ -4,10 +4,16 @@
 //! out what is said to an [`Outside`]. A [`Cover`] protects bodies and announcements against the nodes between.
 
 mod carried;
+mod cut;
 pub mod datagram;
+mod exit;
 mod flows;
 pub mod igmp;
+mod members;
+pub mod parts;
 mod places;
+mod querier;
+pub mod quota;
 mod service;
 mod signed;
 pub mod stream;
@@ -15,25 +21,26 @@ pub mod stream;
 pub use carried::Carried;
 pub use flows::{Counts, Told};
 pub use places::Places;
-pub use service::Service;
+pub use service::{Fec, Service};
 pub use signed::Signature;
 
 use crate::admission::Standing;
 use crate::cat::Cat;
-use crate::context::{Context, Inner};
+use crate::context::Inner;
 use crate::edge::{Edge, Entering};
-use crate::forward::Reason;
 use crate::message::header::{LONGEST, is_packet};
-use crate::node::{self, Admitted, Discard, Node, Output, Signal};
+use crate::node::{self, Admitted, Node, Signal};
 use crate::nodes::NodeId;
-use crate::packet::{GroupId, Key, Packet};
-use datagram::Fate;
+use crate::packet::{GroupId, Key};
+use crate::proxy::udp::sending::Sending;
+use crate::proxy::udp::{self, Code};
+use exit::{Exit, Out};
 use flows::{Flows, Waiting};
+use members::{Members, Side};
+use parts::Incoming;
+use quota::Quota;
 use signed::Announcements;
 use weir_base::{Bytes, ParameterError, Time};
-
-/// Bodies whose space is kept.
-const SPARES: usize = 256;
 
 /// What a site is.
 #[derive(Debug, Clone)]
@@ -48,8 +55,14 @@ pub struct Config {
     pub node: node::Config,
     /// Which addresses are behind which node.
     pub places: Places,
+    /// The node's address in each network of the site whose hosts may join groups: the node asks them who has (IGMP).
+    pub networks: Vec<u32>,
     /// What the programs' flows are and ask for.
     pub services: Vec<Service>,
+    /// The longest body of a packet: a longer datagram is carried in parts.
+    pub longest: Bytes,
+    /// The code of repairs.
+    pub code: &'static dyn Code,
     /// Headers around each datagram between nodes, without the overlay's own.
     pub around: Bytes,
 }
@@ -62,6 +75,8 @@ pub trait Outside {
     fn signal(&mut self, port: usize, datagram: &[u8], what: Signal);
     /// A datagram leaves for a program.
     fn deliver(&mut self, datagram: &[u8]);
+    /// A datagram to a group leaves for the hosts of a network, by its number.
+    fn deliver_to_network(&mut self, network: usize, datagram: &[u8]);
     /// A segment of a stream has come from the proxy of another site, in a packet of this flow.
     fn segment(&mut self, flow: &Inner, segment: &[u8]);
 }
@@ -110,100 +125,17 @@ pub struct Site<C, S> {
     node: Node<Carried, C>,
     edge: Edge,
     flows: Flows,
+    /// Of each neighbour, by its link.
+    quotas: Vec<Option<Quota>>,
     /// What the node's output needs beside the driver.
     exit: Exit<S>,
     /// The flows that may send from now on, kept for its space.
     opened: Vec<usize>,
     /// The flows of streams that may send from now on, until the driver takes them.
     opened_streams: Vec<Inner>,
-    /// The messages that have come in a datagram, kept for their space.
+    /// The messages that have come in a datagram, and groups that may have members or none now, kept for their space.
     messages: Vec<u8>,
-}
-
-/// The way out of the overlay.
-#[derive(Debug)]
-struct Exit<S> {
-    id: NodeId,
-    places: Places,
-    cover: S,
-    announcements: Announcements,
-    counts: Counts,
-    /// Bodies that nothing holds, and the datagram that leaves.
-    spares: Vec<Carried>,
-    datagram: Vec<u8>,
-}
-
-/// Carries out what the node decides.
-struct Out<'a, O, S> {
-    outside: &'a mut O,
-    exit: &'a mut Exit<S>,
-}
-
-impl<S: Cover> Exit<S> {
-    fn keep(&mut self, body: Carried) {
-        if self.spares.len() < SPARES {
-            self.spares.push(body);
-        }
-    }
-
-    /// A body with these bytes, sealed for the node or the group `to`. `None` if it could not be sealed.
-    fn seal(&mut self, to: Key, inner: &Inner, bytes: &[u8]) -> Option<Carried> {
-        let mut body = Carried::of(bytes, self.spares.pop());
-        if self.cover.seal(to, inner, body.whole()) {
-            return Some(body);
-        }
-        self.counts.unsealed += 1;
-        self.keep(body);
-        None
-    }
-
-    /// Hands over what a packet carries, if it may leave here: its source must be behind the node at which its flow has entered, and its
-    /// destination behind this one.
-    fn leave(&mut self, packet: &mut Packet<Carried>, inner: &Inner, outside: &mut impl Outside) {
-        let from = packet.flow.source;
-        let is_for_here = self.places.node_of(inner.destination) == Some(self.id)
-            || self.places.is_group(inner.destination);
-        if self.places.node_of(inner.source) != Some(from) || !is_for_here {
-            self.counts.foreign += 1;
-            return;
-        }
-        let Some(body) = self.cover.open(from, inner, packet.body.get_mut()) else {
-            self.counts.unsealed += 1;
-            return;
-        };
-        if stream::is_segment(inner) {
-            self.counts.delivered += 1;
-            return outside.segment(inner, body);
-        }
-        let Packet { hops, ecn, checksum, sequence, .. } = *packet;
-        if datagram::write(inner, Fate { hops, ecn, checksum, sequence }, body, &mut self.datagram) {
-            self.counts.delivered += 1;
-            outside.deliver(&self.datagram);
-        } else {
-            self.counts.malformed += 1;
-        }
-    }
-}
-
-impl<O: Outside, S: Cover> Output<Carried> for Out<'_, O, S> {
-    fn send(&mut self, port: usize, header: &[u8], packet: Packet<Carried>, _: Reason) {
-        let is_sensitive = packet.is_sensitive || packet.due.is_some();
-        self.outside.packet(port, header, packet.body.get(), is_sensitive);
-        self.exit.keep(packet.body);
-    }
-    fn signal(&mut self, port: usize, datagram: &[u8], what: Signal) {
-        let Exit { id, cover, announcements, .. } = &mut *self.exit;
-        let datagram = if cover.signs() { announcements.sign(*id, datagram, cover) } else { datagram };
-        self.outside.signal(port, datagram, what);
-    }
-    fn deliver(&mut self, mut packet: Packet<Carried>, context: &Context) {
-        self.exit.leave(&mut packet, &context.inner, self.outside);
-        self.exit.keep(packet.body);
-    }
-    fn discard(&mut self, body: Carried, why: Discard) {
-        self.exit.counts.discarded(why);
-        self.exit.keep(body);
-    }
+    groups: Vec<u32>,
 }
 
 impl<C: Cat, S: Cover> Site<C, S> {
@@ -216,14 +148,31 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let places = config.places.clone();
         let (counts, spares, datagram) = (Counts::default(), Vec::new(), Vec::new());
         let announcements = Announcements::default();
-        let exit = Exit { id: config.id, places, cover, announcements, counts, spares, datagram };
+        let members = Members::new(&config.networks);
+        let (incoming, code, whole) = (Incoming::default(), config.code, Vec::new());
+        let id = config.id;
+        let exit = Exit {
+            id,
+            places,
+            members,
+            cover,
+            announcements,
+            counts,
+            spares,
+            datagram,
+            incoming,
+            code,
+            whole,
+        };
         let is_planned = config
             .services
             .iter()
             .any(|service| service.admit.as_ref().is_some_and(crate::utility::Config::may_be_refused));
         let (edge, flows) = (Edge::new(is_planned), Flows::default());
-        let (opened, opened_streams, messages) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Site { config, node, edge, flows, exit, opened, opened_streams, messages })
+        let (opened, opened_streams) = (Vec::new(), Vec::new());
+        let (messages, groups) = (Vec::new(), Vec::new());
+        let quotas = Vec::new();
+        Ok(Site { config, node, edge, flows, quotas, exit, opened, opened_streams, messages, groups })
     }
 
     /// The node.
@@ -231,19 +180,48 @@ impl<C: Cat, S: Cover> Site<C, S> {
         &self.node
     }
 
-    /// The node, to connect it and to tell it of its links.
+    /// A link to this neighbour, from which no more is taken than its quota. Links are numbered from 0.
+    pub fn connect(&mut self, cat: C, neighbour: NodeId, quota: Option<&quota::Config>) {
+        if let Some(port) = self.node.connect(cat) {
+            self.node.expect(port, neighbour);
+            self.quotas.resize_with(port + 1, || None);
+            self.quotas[port] = quota.map(Quota::new);
+        }
+    }
+
+    /// Packets and datagrams of messages of the neighbour at a link that were beyond its quota.
+    pub fn over_quota(&self, port: usize) -> u64 {
+        self.quotas.get(port).and_then(Option::as_ref).map_or(0, |quota| quota.exceeded)
+    }
+
+    /// The node, to tell it of its links.
     pub fn node_mut(&mut self) -> &mut Node<Carried, C> {
         &mut self.node
     }
 
     /// What has become of datagrams and packets.
     pub fn counts(&self) -> Counts {
-        self.exit.counts
+        let Incoming { restored, incomplete, .. } = self.exit.incoming;
+        Counts { restored, incomplete, ..self.exit.counts }
     }
 
     /// A program has sent a datagram.
     pub fn from_program(&mut self, datagram: &[u8], now: Time, outside: &mut impl Outside) {
-        if self.hear_of_groups(datagram) {
+        self.take(Side::Device, datagram, now, outside);
+    }
+
+    /// A host of a network, by its number, has sent a datagram to a group. Those to groups that are not carried are ignored.
+    pub fn from_network(&mut self, network: usize, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        let (side, to) = (Side::Network(network), datagram::addresses(datagram).map(|(_, to)| to));
+        if to.is_some_and(|to| self.exit.places.is_group(to)) {
+            self.take(side, datagram, now, outside);
+        } else {
+            self.hear_of_groups(side, datagram, now);
+        }
+    }
+
+    fn take(&mut self, side: Side, datagram: &[u8], now: Time, outside: &mut impl Outside) {
+        if self.hear_of_groups(side, datagram, now) {
             return;
         }
         let counts = &mut self.exit.counts;
@@ -253,7 +231,11 @@ impl<C: Cat, S: Cover> Site<C, S> {
             Err(datagram::Unreadable::OtherVersion) => return counts.other_version += 1,
             Err(_) => return counts.malformed += 1,
         };
-        let Some(at) = self.flow_of(&read.inner, now, outside) else { return };
+        if self.exit.members.has_networks() {
+            self.exit.copy_within(&read, side, outside);
+        }
+        let inner = self.carried_as(&read);
+        let Some(at) = self.flow_of(&inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
         if !matches!(entry.admission.standing(), Standing::On | Standing::Waiting) {
@@ -261,35 +243,66 @@ impl<C: Cat, S: Cover> Site<C, S> {
             self.exit.counts.refused += 1;
             return;
         }
-        let Some(body) = self.exit.seal(entry.to(), &read.inner, read.body) else { return };
-        let (ecn, checksum) = (read.ecn, read.checksum);
-        let keeps_newest = flow.service.is_some_and(|at| self.config.services[at].newest);
-        if let Some(older) = keeps_newest.then(|| flow.give_way()).flatten() {
-            self.exit.counts.overflowed += 1;
-            self.exit.keep(older.body);
+        if flow.service.is_some_and(|at| self.config.services[at].newest) {
+            for older in flow.give_way() {
+                self.exit.counts.overflowed += 1;
+                self.exit.keep(older.body);
+            }
         }
-        if let Some(overflow) = flow.push(Waiting { body, ecn, checksum }) {
-            self.exit.counts.overflowed += 1;
-            self.exit.keep(overflow.body);
+        if flow.sending.is_some() {
+            self.cut(at, &read, now);
+        } else {
+            let Some(body) = self.exit.seal(entry.to(), &inner, read.body) else { return };
+            if let Some(overflow) = flow.push(Waiting { body, ecn: read.ecn, checksum: read.checksum }) {
+                self.exit.counts.overflowed += 1;
+                self.exit.keep(overflow.body);
+            }
         }
         self.send_waiting(at, now, outside);
     }
 
     /// Joins and leaves the groups of which a host speaks. Returns false if the datagram is not of IGMP.
-    fn hear_of_groups(&mut self, datagram: &[u8]) -> bool {
-        let Site { node, exit, .. } = self;
-        igmp::read(datagram, |group, is_member| match is_member {
-            true if exit.places.is_group(group) => node.join(GroupId(group)),
-            true => {}
-            false => node.leave(GroupId(group)),
-        })
+    fn hear_of_groups(&mut self, side: Side, datagram: &[u8], now: Time) -> bool {
+        let (Exit { members, places, .. }, mut groups) = (&mut self.exit, std::mem::take(&mut self.groups));
+        let is_igmp =
+            members.hear(side, datagram, |group| places.is_group(group), now, |group| groups.push(group));
+        self.groups = groups;
+        self.settle_groups();
+        is_igmp
+    }
+
+    /// The node is a member of the groups of which the site has members. Those of `self.groups` may have changed.
+    fn settle_groups(&mut self) {
+        for group in self.groups.drain(..) {
+            match self.exit.members.has(group) {
+                true => self.node.join(GroupId(group)),
+                false => self.node.leave(GroupId(group)),
+            }
+        }
+    }
+
+    /// Asks the hosts of networks for their groups, when that is due.
+    fn ask_for_groups(&mut self, now: Time, outside: &mut impl Outside) {
+        let (members, groups) = (&mut self.exit.members, &mut self.groups);
+        let ask = |network: usize, datagram: &[u8]| outside.deliver_to_network(network, datagram);
+        members.on_timer(now, ask, |group| groups.push(group));
+        self.settle_groups();
     }
 
     /// A packet or a datagram of messages has come over a link.
     pub fn from_neighbour(&mut self, port: usize, bytes: &[u8], now: Time, outside: &mut impl Outside) {
-        if bytes.first().is_some_and(|first| is_packet(*first)) {
-            let body = Carried::of(bytes, self.exit.spares.pop());
-            let mut out = Out { outside, exit: &mut self.exit };
+        let is_packet = bytes.first().is_some_and(|first| is_packet(*first));
+        let quota = self.quotas.get_mut(port).and_then(Option::as_mut);
+        let mut share = None;
+        if let Some(quota) = quota {
+            if !quota.takes(bytes.len(), is_packet, now) {
+                return self.exit.counts.over_quota += 1;
+            }
+            share = quota.hold(bytes.len());
+        }
+        if is_packet {
+            let body = Carried::of(bytes, self.exit.spares.pop()).within(share);
+            let mut out = Out { outside, exit: &mut self.exit, now };
             return self.node.packet(port, &bytes[..bytes.len().min(LONGEST)], body, now, &mut out);
         }
         let mut messages = std::mem::take(&mut self.messages);
@@ -302,28 +315,33 @@ impl<C: Cat, S: Cover> Site<C, S> {
         } else {
             messages.extend_from_slice(bytes);
         }
-        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit });
+        self.node.message(port, &messages, now, &mut Out { outside, exit: &mut self.exit, now });
         self.messages = messages;
     }
 
     /// Links may take more than before.
     pub fn refill(&mut self, now: Time, outside: &mut impl Outside) {
-        self.node.refill(now, &mut Out { outside, exit: &mut self.exit });
+        self.node.refill(now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// When [`Site::on_timer`] is due.
     pub fn next_time(&self, now: Time) -> Time {
-        self.node.next_time(now).min(self.edge.next_time()).min(self.flows.look_at())
+        let flows = self.edge.next_time().min(self.flows.look_at());
+        let parts = self.flows.repairs.soonest().min(self.exit.incoming.next_time());
+        self.node.next_time(now).min(flows).min(parts).min(self.exit.members.next_time())
     }
 
     /// The time has come.
     pub fn on_timer(&mut self, now: Time, outside: &mut impl Outside) {
         self.admit(now, outside);
         self.note_decisions();
+        self.ask_for_groups(now, outside);
+        self.repair(now, outside);
+        self.exit.release(now, outside);
         for at in self.flows.idle(now) {
             self.close(at);
         }
-        self.node.on_timer(now, &mut Out { outside, exit: &mut self.exit });
+        self.node.on_timer(now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// Looks at the flows whose time has come, and sends what waits of those that may send now.
@@ -358,7 +376,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         if let Some(flow) = self.flows.get_mut(at) {
             flow.admitted += 1;
         }
-        self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit });
+        self.node.admit(name, admitted, body, now, &mut Out { outside, exit: &mut self.exit, now });
     }
 
     /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).
@@ -406,14 +424,19 @@ impl<C: Cat, S: Cover> Site<C, S> {
             return None;
         }
         let service = service::service_of(&self.config.services, inner);
-        let terms = service::terms(service.map(|at| &self.config.services[at]), now);
+        let terms = service::terms(service.map(|at| &self.config.services[at]), inner, now);
         let terms = stream::terms(inner, terms);
         let is_sensitive = terms.deadline.is_some();
         let number = self.flows.next_number();
         let (interested, coupled) = (None, None);
         let entering = Entering { number, to, interested, terms, coupled, is_sensitive, inner: *inner };
         let at = self.edge.open(&entering, self.config.seed, &mut self.node);
-        self.flows.open(at, *inner, service, now);
+        let sending = parts::whole(inner).map(|_| {
+            let proxied =
+                service.map(|at| self.config.services[at].proxied()).unwrap_or_else(udp::Service::whole);
+            Sending::new(proxied.within(self.config.longest.get() as usize))
+        });
+        self.flows.open(at, *inner, service, sending, now);
         // Its admission begins now, so that its first packet need not wait.
         self.admit(now, outside);
         Some(at)

@@ -3,13 +3,13 @@
 //! that the excess bucket covers is yellow, any other is red. Red packets are dropped, green and yellow ones pass. The records
 //! have the counts of each colour.
 //!
-//! Tokens are counted in bits times nanoseconds per second, so nothing is rounded. A burst counts IP bytes; buckets are full
+//! A burst counts IP bytes; buckets are full
 //! at the start (section 3).
 
 use crate::{Parameters, StationContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
-use weir_base::{Bytes, Rate, Time};
+use weir_base::{Bucket, Bytes, Rate, Time};
 use weir_fabric::{Net, Station, Wire};
 
 /// Parameters of the policer, in the terms of RFC 2697.
@@ -43,37 +43,9 @@ fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
     }
 }
 
-/// A byte in tokens.
-const BYTE: u128 = 8 * 1_000_000_000;
-
-/// A bucket of tokens.
-#[derive(Debug)]
-struct Bucket {
-    size: u128,
-    tokens: u128,
-}
-
-impl Bucket {
-    fn full(size: Bytes) -> Bucket {
-        let size = u128::from(size.get()) * BYTE;
-        Bucket { size, tokens: size }
-    }
-
-    /// Adds tokens, and returns those for which there is no room.
-    fn fill(&mut self, tokens: u128) -> u128 {
-        let room = self.size - self.tokens;
-        self.tokens += tokens.min(room);
-        tokens.saturating_sub(room)
-    }
-
-    /// Takes this many tokens out, if there are enough; otherwise returns false and takes none.
-    fn covers(&mut self, tokens: u128) -> bool {
-        let covered = self.tokens >= tokens;
-        if covered {
-            self.tokens -= tokens;
-        }
-        covered
-    }
+/// These bytes in tokens, which are bits.
+fn bits(bytes: u64) -> u128 {
+    8 * u128::from(bytes)
 }
 
 /// Packets of one colour.
@@ -100,8 +72,8 @@ impl Policer {
     pub(crate) fn new(config: &Config, _: &StationContext) -> Policer {
         Policer {
             rate: config.rate,
-            committed: Bucket::full(config.burst),
-            excess: Bucket::full(config.excess_burst),
+            committed: Bucket::full(bits(config.burst.get())),
+            excess: Bucket::full(bits(config.excess_burst.get())),
             filled: Time::ZERO,
             green: Count::default(),
             yellow: Count::default(),
@@ -111,11 +83,11 @@ impl Policer {
 
     /// Colours a packet of this many bytes, and returns the count of its colour.
     fn colour(&mut self, bytes: u64, now: Time) -> &mut Count {
-        let nanos = now.since(self.filled).as_nanos();
+        let passed = now.since(self.filled);
         self.filled = now;
-        let over = self.committed.fill(u128::from(self.rate.bits_per_sec()) * u128::from(nanos));
-        self.excess.fill(over);
-        let tokens = u128::from(bytes) * BYTE;
+        let over = self.committed.fill(self.rate.bits_per_sec(), passed);
+        self.excess.add(over);
+        let tokens = bits(bytes);
         if self.committed.covers(tokens) {
             &mut self.green
         } else if self.excess.covers(tokens) {

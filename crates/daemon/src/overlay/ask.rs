@@ -192,7 +192,11 @@ impl WhyArgs {
         if let Some(service) = flow["service"].as_str() {
             let _ = write!(told, " of service {service}");
         }
-        let _ = writeln!(told, ", priority {}", word(&flow["priority"]));
+        let _ = write!(told, ", priority {}", word(&flow["priority"]));
+        if let Some(deadline) = flow["deadline_ms"].as_f64() {
+            let _ = write!(told, ", within {deadline} ms");
+        }
+        told.push('\n');
         let _ = writeln!(
             told,
             "  {}, admitted at {}; the depth at its source is {:.0} bits; {} packets wait, {} were refused",
@@ -297,7 +301,7 @@ fn text(status: &Value) -> String {
         );
     }
     let part = |name: &str| status[name].as_array().map_or(&[][..], Vec::as_slice).to_vec();
-    let neighbours: Vec<[String; 6]> = part("neighbours")
+    let neighbours: Vec<[String; 7]> = part("neighbours")
         .iter()
         .map(|one| {
             let state = if one["up"] == Value::Bool(true) { "up" } else { "down" };
@@ -308,10 +312,11 @@ fn text(status: &Value) -> String {
                 format!("{:.1} ms", number(&one["delay_ms"])),
                 format!("{:.2} %", number(&one["loss_percent"])),
                 format!("{:.1} MB", number(&one["sent_bytes"]) / 1e6),
+                word(&one["over_quota"]),
             ]
         })
         .collect();
-    table(&mut text, ["neighbour", "", "capacity", "delay", "loss", "sent"], &neighbours);
+    table(&mut text, ["neighbour", "", "capacity", "delay", "loss", "sent", "over quota"], &neighbours);
     let flows: Vec<[String; 7]> = part("flows")
         .iter()
         .map(|one| {

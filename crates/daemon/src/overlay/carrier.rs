@@ -35,7 +35,7 @@ pub(super) struct Carrier {
 
 impl Carrier {
     pub(super) fn new(of: &Neighbour) -> Carrier {
-        let Neighbour { name, id, key, asks } = of.clone();
+        let Neighbour { name, id, key, asks, .. } = of.clone();
         let (since, again) = (Time::ZERO, Time::ZERO);
         Carrier { name, id, key: key.0, asks, number: None, since, again, message: Vec::new() }
     }

@@ -1,11 +1,14 @@
 //! The file of a node: its own place, all nodes of the overlay, its neighbours, services, and the policy that all nodes share.
 
+mod groups;
 mod policy;
+mod told;
 
 use super::signing::SigningKey;
 use super::signing_key;
 use crate::failure::Failure;
 use crate::transfer::{Keys, PublicKey};
+use groups::Groups;
 use policy::Policy;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
@@ -14,9 +17,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
-use weir_base::{Bytes, Prefix, Span};
+use weir_base::{Bytes, Prefix};
 use weir_overlay::NodeId;
-use weir_overlay::site::{Places, Service};
+use weir_overlay::proxy::udp::trailer;
+use weir_overlay::site::{Places, Service, quota};
 use weir_sliq::envelope;
 
 /// The format of files that this program reads.
@@ -45,10 +49,12 @@ struct File {
     device: Option<Spanned<String>>,
     address: Option<Spanned<Ipv4Addr>>,
     mtu: Option<Spanned<Bytes>>,
+    device_mtu: Option<Spanned<Bytes>>,
     #[serde(default)]
     tcp: Tcp,
     groups: Option<Spanned<Vec<Prefix>>>,
     group_key: Option<Spanned<PathBuf>>,
+    group_devices: Option<Spanned<Vec<String>>>,
     #[serde(default)]
     node: Vec<Spanned<Listed>>,
     #[serde(default)]
@@ -90,6 +96,7 @@ struct Listed {
 struct Near {
     name: String,
     at: Option<SocketAddr>,
+    quota: Option<quota::Config>,
 }
 
 fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
@@ -104,6 +111,8 @@ pub(super) struct Neighbour {
     pub(super) key: PublicKey,
     /// Where this node asks it for a connection; `None` if the neighbour asks.
     pub(super) asks: Option<SocketAddr>,
+    /// What this node takes from it at most.
+    pub(super) quota: Option<quota::Config>,
 }
 
 /// What a node knows of each node.
@@ -125,11 +134,11 @@ pub(super) struct Plan {
     pub(super) device: String,
     pub(super) address: Option<IpAddr>,
     pub(super) mtu: Bytes,
+    /// The longest IP packet of programs that is not cut into fragments by their host.
+    pub(super) device_mtu: Bytes,
     /// Whether TCP connections go over proxies.
     pub(super) proxies: bool,
-    /// The prefixes of groups that the overlay carries, and the key that their members share; both or none.
-    pub(super) groups: Vec<Prefix>,
-    pub(super) group_key: Option<Keys>,
+    pub(super) groups: Groups,
     /// All nodes.
     pub(super) nodes: BTreeMap<NodeId, Known>,
     /// The key by which this node signs.
@@ -212,15 +221,8 @@ impl Plan {
             ));
         }
         let device = file.device.as_ref().map_or(DEVICE, |device| device.get_ref());
-        if let Some(spanned) = &file.device
-            && (device.is_empty() || device.len() > LONGEST_DEVICE || device.contains(['/', ' ', '%']))
-        {
-            let help = format!("write 1 to {LONGEST_DEVICE} letters and digits, as device = \"{DEVICE}\"");
-            return Err(reading.wrong(
-                &spanned.span(),
-                format!("no device can have the name {device:?}"),
-                help,
-            ));
+        if let Some(spanned) = &file.device {
+            named(device, &spanned.span(), reading)?;
         }
         let mtu = file.mtu.as_ref().map_or(Bytes::new(MTU), |mtu| *mtu.get_ref());
         if let Some(spanned) = &file.mtu
@@ -233,6 +235,7 @@ impl Plan {
                 format!("write {LEAST_MTU} to {MOST_MTU} B"),
             ));
         }
+        let device_mtu = device_mtu(&file, mtu, reading)?;
         let places = Places::new(prefixes.clone());
         let address = file.address.as_ref().map(|address| IpAddr::V4(*address.get_ref()));
         if let Some(spanned) = &file.address
@@ -242,7 +245,7 @@ impl Plan {
             let help = "the device's address is one of this node's own `prefixes`";
             return Err(reading.wrong(&spanned.span(), message, help));
         }
-        let (groups, group_key) = groups(&file, reading)?;
+        let groups = Groups::of(&file, device, reading)?;
         let neighbours = neighbours(&file, id, &nodes, reading)?;
         for spanned in &file.service {
             let service = spanned.get_ref();
@@ -276,9 +279,9 @@ impl Plan {
             device,
             address,
             mtu,
+            device_mtu,
             proxies,
             groups,
-            group_key,
             nodes,
             signing,
             prefixes,
@@ -288,16 +291,45 @@ impl Plan {
         })
     }
 
-    /// The largest IP packet of programs that fits in a packet between nodes with all its headers.
-    pub(super) fn device_mtu(&self) -> Bytes {
-        let around = HEADERS + self.policy.link.headers(true).get() + HEADER + envelope::LENGTH as u64;
-        self.mtu.saturating_sub(Bytes::new(around))
+    /// The largest IP packet of programs that fits in a packet between nodes with all its headers. Larger ones are carried in parts.
+    pub(super) fn room(&self) -> Bytes {
+        room(self.mtu, &self.policy)
     }
 
     /// The name of a node.
     pub(super) fn name_of(&self, id: NodeId) -> &str {
         self.nodes.get(&id).map_or("?", |node| node.name.as_str())
     }
+}
+
+/// The largest IP packet of programs that fits in a packet of this length between nodes with all its headers.
+fn room(mtu: Bytes, policy: &Policy) -> Bytes {
+    let around = HEADERS + policy.link.headers(true).get() + HEADER + envelope::LENGTH as u64;
+    mtu.saturating_sub(Bytes::new(around))
+}
+
+/// The MTU of the device: what fits a packet between nodes, unless the file has another one.
+fn device_mtu(file: &File, mtu: Bytes, reading: &Reading<'_>) -> Result<Bytes, Failure> {
+    let least = room(mtu, &file.policy);
+    let Some(spanned) = &file.device_mtu else { return Ok(least) };
+    // As many parts as a datagram may have, of which each has trailers.
+    let most = Bytes::new(u64::from(trailer::MOST) * (least.get() - trailer::ORIGINAL as u64));
+    let own = *spanned.get_ref();
+    if !(least..=most).contains(&own) {
+        let message = format!("an MTU of {} bytes of the device is out of range", own.get());
+        let help = format!("write {} to {} B, or leave it out", least.get(), most.get());
+        return Err(reading.wrong(&spanned.span(), message, help));
+    }
+    Ok(own)
+}
+
+/// Refuses what is no device's name.
+fn named(device: &str, at: &Range<usize>, reading: &Reading<'_>) -> Result<(), Failure> {
+    if device.is_empty() || device.len() > LONGEST_DEVICE || device.contains(['/', ' ', '%']) {
+        let help = format!("write 1 to {LONGEST_DEVICE} letters and digits, as \"{DEVICE}\"");
+        return Err(reading.wrong(at, format!("no device can have the name {device:?}"), help));
+    }
+    Ok(())
 }
 
 /// Where a text stands first; the start of the file if it does not.
@@ -314,35 +346,6 @@ fn known<'a>(begin: &str, nodes: impl Iterator<Item = &'a Known>) -> String {
     } else {
         format!("{begin} {}", names.join(", "))
     }
-}
-
-/// The groups that the overlay carries, and their key.
-fn groups(file: &File, reading: &Reading<'_>) -> Result<(Vec<Prefix>, Option<Keys>), Failure> {
-    let (groups, key) = match (&file.groups, &file.group_key) {
-        (None, None) => return Ok((Vec::new(), None)),
-        (Some(groups), Some(key)) => (groups, key),
-        (Some(one), None) => {
-            let help = "write group_key = \"groups.key\", a file of `weir overlay keygen` that all nodes with members have";
-            return Err(reading.wrong(&one.span(), "`groups` need a key that their members share", help));
-        }
-        (None, Some(one)) => {
-            let help = "write groups = [\"239.1.0.0/16\"], or leave out `group_key`";
-            return Err(reading.wrong(&one.span(), "`group_key` is for `groups`", help));
-        }
-    };
-    for prefix in groups.get_ref() {
-        let is_multicast = |address: IpAddr| matches!(address, IpAddr::V4(address) if address.is_multicast());
-        // 224.0.0.0/24 is of each link alone (RFC 5771, section 4).
-        let is_local = prefix.contains(IpAddr::from([224, 0, 0, 0]))
-            || matches!(prefix.address(), IpAddr::V4(address) if address.octets()[..3] == [224, 0, 0]);
-        if prefix.length() < 4 || !is_multicast(prefix.address()) || is_local {
-            let message = format!("{prefix} has no groups that can be carried");
-            let help = "write addresses of 239.0.0.0/8, or others of 224.0.1.0 to 239.255.255.255";
-            return Err(reading.wrong(&groups.span(), message, help));
-        }
-    }
-    let path = reading.path.parent().unwrap_or(Path::new("")).join(key.get_ref());
-    Ok((groups.get_ref().clone(), Some(Keys::of_command(&path, "overlay")?)))
 }
 
 type Nodes = BTreeMap<NodeId, Known>;
@@ -395,7 +398,7 @@ fn neighbours(
 ) -> Result<Vec<Neighbour>, Failure> {
     let mut all: Vec<Neighbour> = Vec::new();
     for spanned in &file.neighbour {
-        let Near { name, at } = spanned.get_ref();
+        let Near { name, at, quota } = spanned.get_ref();
         let wrong = |message: String, help: String| reading.wrong(&spanned.span(), message, help);
         let Some((id, Known { key, .. })) = nodes.iter().find(|(_, node)| node.name == *name) else {
             return Err(wrong(
@@ -417,44 +420,17 @@ fn neighbours(
             let message = format!("{at} and the own {listen} are of two versions of IP");
             return Err(wrong(message, "write both as IPv4, or both as IPv6".to_owned()));
         }
-        all.push(Neighbour { name: name.clone(), id: *id, key: *key, asks: at.filter(|_| asks) });
+        if let Some(fault) = quota.as_ref().and_then(quota::Config::fault) {
+            return Err(wrong(format!("neighbour {name:?}: {}", fault.message), fault.help));
+        }
+        let (name, asks, quota) = (name.clone(), at.filter(|_| asks), quota.clone());
+        all.push(Neighbour { name, id: *id, key: *key, asks, quota });
     }
     if all.is_empty() {
         let message = "the node has no neighbour";
         return Err(reading.wrong(&file.name.span(), message, "add [[neighbour]] with `name` and `at`"));
     }
     Ok(all)
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "node {:?} (number {}), listening on {}", self.name, self.id.number(), self.listen)?;
-        writeln!(f, "device {} with an MTU of {} bytes, routes:", self.device, self.device_mtu().get())?;
-        for (prefix, node) in self.prefixes.iter().filter(|(_, node)| *node != self.id) {
-            writeln!(f, "  {prefix}  behind {}", self.name_of(*node))?;
-        }
-        let tcp = if self.proxies { "over proxies of both sites" } else { "carried as all else" };
-        for prefix in &self.groups {
-            writeln!(f, "  {prefix}  groups")?;
-        }
-        writeln!(f, "TCP connections: {tcp}")?;
-        writeln!(f, "neighbours:")?;
-        for Neighbour { name, asks, .. } in &self.neighbours {
-            match asks {
-                Some(at) => writeln!(f, "  {name}  at {at}")?,
-                None => writeln!(f, "  {name}  asks this node")?,
-            }
-        }
-        if !self.services.is_empty() {
-            writeln!(f, "services, the first that fits a flow is the flow's:")?;
-        }
-        for Service { name, admit, deadline, .. } in &self.services {
-            let utility = admit.as_ref().map_or("log", |admit| admit.name());
-            let deadline = deadline.map(|deadline: Span| format!(", within {deadline}")).unwrap_or_default();
-            writeln!(f, "  {name}  by {utility}{deadline}")?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

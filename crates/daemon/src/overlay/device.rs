@@ -27,17 +27,17 @@ pub(super) fn open(plan: &Plan) -> Result<Tun, Failure> {
     let failed = |what: String| move |error: io::Error| Failure::failed(format!("cannot {what}: {error}"));
     let index = tun.index();
     let mut netlink = Netlink::open().map_err(failed("ask the kernel for routes".to_owned()))?;
-    let mtu = u32::try_from(plan.device_mtu().get()).unwrap_or(u32::MAX);
+    let mtu = u32::try_from(plan.device_mtu.get()).unwrap_or(u32::MAX);
     netlink.set_mtu(index, mtu).map_err(failed(format!("set the MTU of {name}")))?;
     if let Some(address) = plan.address {
         netlink.add_address(index, address).map_err(failed(format!("give {name} the address {address}")))?;
     }
     netlink.set_up(index).map_err(failed(format!("bring {name} up")))?;
-    if !plan.groups.is_empty() {
+    if !plan.groups.prefixes.is_empty() {
         netlink.set_multicast(index).map_err(failed(format!("allow groups on {name}")))?;
     }
     let others = plan.prefixes.iter().filter(|(_, node)| *node != plan.id).map(|(prefix, _)| prefix);
-    for prefix in others.chain(&plan.groups) {
+    for prefix in others.chain(&plan.groups.prefixes) {
         netlink.add_prefix_route(index, prefix, plan.address).map_err(|error| {
             let message = format!("cannot add a route to {prefix} by {name}: {error}");
             let help = format!("`ip route show {prefix}` shows the route that is there already");

@@ -5,7 +5,9 @@ mod told;
 use super::carrier::{Asker, Carrier, host};
 use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
+use super::networks::Networks;
 use super::proxies::{Interception, Proxies, Segments};
+use super::repairs::ReedSolomon;
 use super::sealing::Sealing;
 use super::{device, drawn};
 use crate::failure::Failure;
@@ -55,6 +57,8 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     let mut host = host(&plan, Keys::of_command(&plan.key, "overlay")?.pair)?;
     let tun = device::open(&plan)?;
     let proxies = plan.proxies.then(|| proxies(&plan, &tun)).transpose()?;
+    let mut networks = Networks::open(&plan)?;
+    networks.join(proxies.as_ref().map_or_else(|| tun.as_fd(), AsFd::as_fd))?;
     let questions = control::listen(&plan.name)?;
     let services = reloads(file, process);
     let board = Board::default();
@@ -64,12 +68,13 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     log::info(&format!("{plan}interrupt it to end"));
     let asker = Asker::new(&plan, stamp());
     let mut running = Running {
-        site: site(&plan, epoch)?,
+        site: site(&plan, &networks, epoch)?,
         carriers: plan.neighbours.iter().map(Carrier::new).collect(),
         left: BTreeSet::new(),
         plan: &plan,
         asker,
         tun,
+        networks,
         proxies,
         segments: Segments::default(),
         questions,
@@ -117,22 +122,25 @@ fn reloads(file: &Path, process: &Process) -> Reloaded {
     services
 }
 
-fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure> {
+fn site<'a>(plan: &'a Plan, networks: &Networks, epoch: u32) -> Result<Site<Reported, Sealing<'a>>, Failure> {
     let config = Config {
         id: plan.id,
         epoch,
         seed: u64::from_be_bytes(drawn()?),
         node: plan.policy.node(),
-        places: Places::new(plan.prefixes.clone()).with_groups(plan.groups.clone()),
+        places: Places::new(plan.prefixes.clone()).with_groups(plan.groups.prefixes.clone()),
+        networks: networks.addresses(),
         services: plan.services.clone(),
+        longest: plan.room(),
+        code: &ReedSolomon,
         around: Bytes::new(HEADERS) + plan.policy.link.headers(false),
     };
     let fault = |fault: weir_base::ParameterError| {
         Failure::bad_input(format!("[policy] {}", fault.message), fault.help)
     };
     let mut site = Site::new(config, Sealing::new(plan, epoch)?).map_err(fault)?;
-    for _ in &plan.neighbours {
-        site.node_mut().connect(Reported::default());
+    for neighbour in &plan.neighbours {
+        site.connect(Reported::default(), neighbour.id, neighbour.quota.as_ref());
     }
     Ok(site)
 }
@@ -140,7 +148,7 @@ fn site(plan: &Plan, epoch: u32) -> Result<Site<Reported, Sealing<'_>>, Failure>
 /// The proxies of the site's TCP connections.
 fn proxies(plan: &Plan, tun: &Tun) -> Result<Proxies, Failure> {
     let interception = Interception::open(plan, tun.index())?;
-    let proxies = Proxies::new(interception, tun.as_fd(), plan.device_mtu());
+    let proxies = Proxies::new(interception, tun.as_fd(), plan.room());
     proxies.map_err(|error| Failure::failed(format!("cannot wait for connections: {error}")))
 }
 
@@ -149,6 +157,7 @@ struct Way<'a> {
     carriers: &'a mut [Carrier],
     segments: &'a mut Segments,
     tun: &'a Tun,
+    networks: &'a Networks,
     host: &'a mut Host,
     now: Time,
 }
@@ -167,6 +176,9 @@ impl Outside for Way<'_> {
     fn deliver(&mut self, datagram: &[u8]) {
         self.tun.send(datagram);
     }
+    fn deliver_to_network(&mut self, network: usize, datagram: &[u8]) {
+        self.networks.send(network, datagram);
+    }
     fn segment(&mut self, flow: &Inner, segment: &[u8]) {
         self.segments.push(flow, segment);
     }
@@ -181,6 +193,7 @@ struct Running<'a> {
     left: BTreeSet<usize>,
     asker: Asker<'a>,
     tun: Tun,
+    networks: Networks,
     /// The proxies of TCP connections, and what has come for them; `None` if TCP is carried as all else is.
     proxies: Option<Proxies>,
     segments: Segments,
@@ -206,16 +219,16 @@ impl<'p> Running<'p> {
         now: Time,
     ) -> (&'a mut Site<Reported, Sealing<'p>>, Way<'a>) {
         let (carriers, segments) = (&mut self.carriers, &mut self.segments);
-        (&mut self.site, Way { carriers, segments, tun: &self.tun, host, now })
+        (&mut self.site, Way { carriers, segments, tun: &self.tun, networks: &self.networks, host, now })
     }
 
     /// Calls the proxies, which have segments and timers, and then notes when the site has something to do.
     fn settle(&mut self, host: &mut Host, now: Time) {
         let mut come = std::mem::take(&mut self.segments);
-        let Running { proxies, segments, site, carriers, tun, .. } = self;
+        let Running { proxies, segments, site, carriers, tun, networks, .. } = self;
         match proxies {
             Some(proxies) => {
-                proxies.serve(&mut come, site, &mut Way { carriers, segments, tun, host, now }, now)
+                proxies.serve(&mut come, site, &mut Way { carriers, segments, tun, networks, host, now }, now)
             }
             None => come.clear(),
         }
@@ -384,8 +397,8 @@ impl Application for Running<'_> {
     }
 
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let ready = self.proxies.as_ref().map_or_else(|| self.tun.as_fd(), AsFd::as_fd);
-        Some((ready, PollFlags::IN))
+        let alone = || self.proxies.as_ref().map_or_else(|| self.tun.as_fd(), AsFd::as_fd);
+        Some((self.networks.ready().unwrap_or_else(alone), PollFlags::IN))
     }
 
     fn on_ready(&mut self, host: &mut Host, now: Time) {
@@ -402,6 +415,13 @@ impl Application for Running<'_> {
                     self.done = Some(Err(Failure::failed(message)));
                     break;
                 }
+            }
+        }
+        for network in 0..self.networks.len() {
+            for _ in 0..TURN {
+                let Some(length) = self.networks.receive(network, &mut datagram) else { break };
+                let (site, mut way) = self.parts(host, now);
+                site.from_network(network, &datagram[..length], now, &mut way);
             }
         }
         self.datagram = datagram;

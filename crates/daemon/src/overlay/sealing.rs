@@ -34,7 +34,7 @@ impl Sealing<'_> {
         };
         let envelopes = others.clone().map(envelope).collect::<Result<_, Failure>>()?;
         let (mut to_groups, mut from_groups) = (None, BTreeMap::new());
-        if let Some(group) = &plan.group_key {
+        if let Some(group) = &plan.groups.key {
             to_groups = Envelope::to_group(&group.pair, &plan.keys.public.0, epoch);
             let of =
                 |(id, node): (&NodeId, &Known)| Some((*id, Envelope::from_group(&group.pair, &node.key.0)?));

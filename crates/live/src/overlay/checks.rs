@@ -98,10 +98,7 @@ fn check_nodes(run: &Run) -> Result<(), EngineError> {
 fn check_group(group: &Group, carriage: &Carriage) -> Result<(), EngineError> {
     let refused = |what: &str, help: &str| Err(unable(format!("group {}: {what}", group.name), help));
     if carriage.multicast.is_some() {
-        return refused(
-            "a daemon carries multicast of programs on its own host alone, not that of hosts behind it",
-            "use `--on sim`",
-        );
+        return refused("hosts of a live lab neither join groups nor send to them", "use `--on sim`");
     }
     if carriage.coupled.is_some() {
         return refused("daemons have no sets of coupled flows", "remove `coupled`, or use `--on sim`");

@@ -139,6 +139,9 @@ impl Header {
     }
 }
 
+/// The longest time that a header can tell (digest A 2.1).
+pub const LONGEST_TIME_TO_GO: Span = Span::from_millis(1000 + 0x7fff);
+
 /// The time is rounded down, so that a packet is never taken for more in time than it is.
 fn encode_time_to_go(left: Span) -> u16 {
     if left < Span::from_secs(1) {

@@ -31,6 +31,8 @@ pub struct Counters {
     pub overflowed: u64,
     /// Other packets that went no further.
     pub discarded: u64,
+    /// Signs of life of a neighbour under another node's name.
+    pub strangers: u64,
 }
 
 /// Bytes that were sent over a link since the start.

@@ -106,6 +106,9 @@ impl<B: Body, C: Cat> Node<B, C> {
         link.adjacency.heard(now);
         let is_up = link.adjacency.up().is_some();
         match message {
+            Message::Hello(hello) if link.expected.is_some_and(|expected| expected != hello.node) => {
+                self.counters.strangers += 1;
+            }
             Message::Hello(hello) if hello.node != self.id => {
                 let change = link.adjacency.on_hello(hello, self.epoch, now);
                 self.changed(port, change, now);

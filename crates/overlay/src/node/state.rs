@@ -42,7 +42,8 @@ impl<B: Body, C: Cat> Node<B, C> {
         count("zombie_bytes", zombies);
         let ages = (0..self.ports.len())
             .filter(|port| self.neighbour(*port).is_some())
-            .filter_map(|port| self.depths_age(port, now));
+            .filter_map(|port| self.advertised_by(port))
+            .map(|told| told.age(now));
         if let Some(age) = ages.max() {
             report("depths_age_ms", age.min(OLDEST).as_millis_f64());
         }

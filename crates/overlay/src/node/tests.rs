@@ -158,7 +158,7 @@ fn depths_of_100_bins_are_at_most_100_ms_old_at_10_mbit() {
     let mut oldest = Span::ZERO;
     for millis in 4000..5000 {
         net.run(at(millis));
-        oldest = oldest.max(net.nodes[1].depths_age(0, at(millis)).unwrap());
+        oldest = oldest.max(net.nodes[1].advertised_by(0).unwrap().age(at(millis)));
     }
     assert!(oldest < ms(55), "{oldest}");
 }

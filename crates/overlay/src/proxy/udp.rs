@@ -17,14 +17,22 @@ pub mod receiving;
 pub mod release;
 pub mod sending;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod trailer;
 
-use trailer::{Chunk, MOST};
+use core::fmt::Debug;
+use trailer::{Chunk, MOST, ORIGINAL};
 use weir_base::{ParameterError, Span};
 
+/// Sources of a group at most: as many as the erasure code of real hosts takes (crate `weir-sliq`, `aec::code`).
+pub const MOST_SOURCES: u8 = 16;
+/// Bytes of the longest part: more than any packet has room for.
+const LONGEST_CHUNK: u16 = 9000;
+/// What a repair has beyond the longest part that it repairs: the fields that are coded with each part, and longer trailers.
+const BEYOND: usize = 5 + 2;
+
 /// An erasure code over packets: each repair is made of all sources, and as many repairs as sources are missing restore them.
-pub trait Code {
+pub trait Code: Debug {
     /// Writes the repair of this number, as long as the longest source; shorter ones are padded with zeros.
     fn encode(&self, sources: &[&[u8]], number: usize, repair: &mut Vec<u8>);
     /// Restores the sources that are `None` from numbered repairs, at the length of the longest repair. Returns false, and changes nothing,
@@ -71,8 +79,8 @@ impl Default for Service {
 impl Service {
     /// The first value outside its range.
     pub fn fault(&self) -> Option<ParameterError> {
-        if !(1..=MOST).contains(&self.base) {
-            return Some(ParameterError::new("base", "a group has 1 to 31 sources", "write for example 8"));
+        if !(1..=MOST_SOURCES).contains(&self.base) {
+            return Some(ParameterError::new("base", "a group has 1 to 16 sources", "write for example 8"));
         }
         if self.total < self.base || self.total > MOST + 1 {
             let help = "write a number from `base` to 32";
@@ -82,9 +90,21 @@ impl Service {
                 help,
             ));
         }
-        let help = "write from 1 to 1500";
-        let is_sound = (1..=1500).contains(&self.chunk);
-        (!is_sound).then(|| ParameterError::new("chunk", "a chunk has 1 to 1500 bytes", help))
+        let is_sound = (1..=LONGEST_CHUNK).contains(&self.chunk);
+        let help = "write from 1 to 9000";
+        (!is_sound).then(|| ParameterError::new("chunk", "a chunk has 1 to 9000 bytes", help))
+    }
+
+    /// A service whose datagrams are cut only where packets have no room for them.
+    pub fn whole() -> Service {
+        Service { chunk: LONGEST_CHUNK, ..Service::default() }
+    }
+
+    /// The same with chunks that fit packets with room for so many bytes.
+    pub fn within(self, room: usize) -> Service {
+        let around = ORIGINAL + if self.is_coded() { BEYOND } else { 0 };
+        let most = u16::try_from(room.saturating_sub(around)).unwrap_or(u16::MAX);
+        Service { chunk: self.chunk.min(most).max(1), ..self }
     }
 
     fn is_coded(&self) -> bool {

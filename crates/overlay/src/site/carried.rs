@@ -1,5 +1,6 @@
 //! The bytes of a program's datagram as the overlay carries them, and the space of those that nothing holds.
 
+use super::quota::Share;
 use crate::packet::Body;
 
 /// A body: bytes behind an overlay's header that stands before them, if it came from a neighbour.
@@ -7,6 +8,8 @@ use crate::packet::Body;
 pub struct Carried {
     bytes: Vec<u8>,
     start: usize,
+    /// What it takes of the quota of the neighbour from which it came.
+    share: Option<Share>,
 }
 
 impl Carried {
@@ -15,7 +18,17 @@ impl Carried {
         let mut space = spare.map(|spare| spare.bytes).unwrap_or_default();
         space.clear();
         space.extend_from_slice(bytes);
-        Carried { bytes: space, start: 0 }
+        Carried { bytes: space, start: 0, share: None }
+    }
+
+    /// The same, as a part of a neighbour's quota.
+    pub(super) fn within(self, share: Option<Share>) -> Carried {
+        Carried { share, ..self }
+    }
+
+    /// Its space, which takes nothing of a quota.
+    pub(super) fn released(self) -> Carried {
+        Carried { share: None, ..self }
     }
 
     /// Its bytes.
@@ -43,6 +56,6 @@ impl Body for Carried {
         self.start += header;
     }
     fn duplicate(&self, spare: Option<Carried>) -> Carried {
-        Carried::of(self.get(), spare)
+        Carried::of(self.get(), spare).within(self.share.as_ref().map(Share::again))
     }
 }

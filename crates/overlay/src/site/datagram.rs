@@ -15,7 +15,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// The protocol number of TCP (IANA). Among a flow's fields it says that the packets are segments between proxies.
 pub const PROTOCOL_TCP: u8 = 6;
 /// The protocol number of IPv4 within IP (IANA).
-const PROTOCOL_IP: u8 = 4;
+pub(super) const PROTOCOL_IP: u8 = 4;
 /// The time to live of a datagram that leaves the overlay, less the links that it has passed (RFC 1700: the recommended default).
 const LIVES: u8 = 64;
 
@@ -117,7 +117,9 @@ pub struct Fate {
 pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
     to.clear();
     let lives = if inner.protocol == PROTOCOL_IP {
-        if addresses(body) != Some((inner.source, inner.destination)) {
+        let is_of_flow =
+            |read: Read<'_>| (read.inner.source, read.inner.destination) == (inner.source, inner.destination);
+        if !read(body).is_ok_and(is_of_flow) {
             return false;
         }
         to.extend_from_slice(body);
@@ -152,6 +154,27 @@ pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
     let Some(sum) = to.get(..header).map(checksum) else { return false };
     to[10..12].copy_from_slice(&sum.to_be_bytes());
     true
+}
+
+/// Writes the checksum of a whole UDP datagram whose host has left it to its card (RFC 768). Others are left as they are.
+pub fn fill_checksum(datagram: &mut [u8]) {
+    let Ok(Read { inner: Inner { source, destination, protocol: PROTOCOL_UDP, .. }, body, .. }) =
+        read(datagram)
+    else {
+        return;
+    };
+    let length = (UDP + body.len()) as u16;
+    let addresses = [source.to_be_bytes(), destination.to_be_bytes()].concat();
+    let mut whole = [&addresses[..], &[0, PROTOCOL_UDP], &length.to_be_bytes()].concat();
+    let begin = whole.len();
+    whole.extend_from_slice(&datagram[IP..IP + usize::from(length)]);
+    whole[begin + 6..begin + 8].fill(0);
+    // Zero would say that there is none.
+    let sum = match checksum(&whole) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    datagram[IP + 6..IP + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// The checksum of bytes whose own field is zero (RFC 1071); 0 if the field has the checksum.
@@ -195,6 +218,23 @@ mod tests {
         assert_eq!(out, datagram);
         // A header with its checksum sums to zero.
         assert_eq!(checksum(&out[..IP]), 0);
+    }
+
+    #[test]
+    fn a_checksum_that_a_host_has_left_out_is_written() {
+        for payload in [&b"odd"[..], b"even", b""] {
+            let mut datagram = udp(payload);
+            fill_checksum(&mut datagram);
+            let length = (UDP + payload.len()) as u8;
+            let pseudo = [&datagram[12..20], &[0, PROTOCOL_UDP, 0, length], &datagram[IP..]].concat();
+            assert_eq!(checksum(&pseudo), 0, "{payload:?}");
+        }
+        let mut tcp = udp(b"another protocol");
+        tcp[9] = PROTOCOL_TCP;
+        let before = tcp.clone();
+        fill_checksum(&mut tcp);
+        assert_eq!(tcp, before);
+        fill_checksum(&mut []);
     }
 
     #[test]

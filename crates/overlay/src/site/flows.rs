@@ -1,11 +1,13 @@
 //! The flows of a site's programs: what waits of each, and what was decided about it.
 
 use super::carried::Carried;
+use super::parts::Due;
 use crate::admission::{Event, Standing};
 use crate::context::Inner;
 use crate::edge::Entry;
 use crate::node::Discard;
 use crate::packet::Key;
+use crate::proxy::udp::sending::Sending;
 use std::collections::{BTreeMap, VecDeque};
 use weir_base::{Bytes, Rate, Span, Time};
 
@@ -31,6 +33,8 @@ pub struct Counts {
     pub refused: u64,
     /// Datagrams for which there was no room.
     pub overflowed: u64,
+    /// Packets and datagrams of messages beyond the quota of their neighbour.
+    pub over_quota: u64,
     /// Packets that could no longer be in time.
     pub expired: u64,
     /// Datagrams whose source is behind another node than the one they come from.
@@ -41,6 +45,12 @@ pub struct Counts {
     pub unsealed: u64,
     /// Announcements that their origin has not signed.
     pub forged: u64,
+    /// Datagrams of more parts than one may have.
+    pub too_long: u64,
+    /// Parts of datagrams that repairs have restored.
+    pub restored: u64,
+    /// Datagrams of which parts were missing, or that came after later ones had left.
+    pub incomplete: u64,
     /// Datagrams of another version of IP.
     pub other_version: u64,
     /// Datagrams and packets that could not be read.
@@ -75,6 +85,8 @@ pub(super) struct Flow {
     inner: Inner,
     /// Its service, by its place.
     pub(super) service: Option<usize>,
+    /// What cuts its datagrams into parts, if that is done.
+    pub(super) sending: Option<Sending>,
     waiting: VecDeque<Waiting>,
     /// When its program sent last.
     pub(super) used: Time,
@@ -101,11 +113,10 @@ impl Flow {
         None
     }
 
-    /// Makes room for a newer packet: one that waits is refused. Returns it.
-    pub(super) fn give_way(&mut self) -> Option<Waiting> {
-        let older = self.pop()?;
-        self.refused += 1;
-        Some(older)
+    /// Makes room for a newer datagram: what waits is refused. Returns it.
+    pub(super) fn give_way(&mut self) -> VecDeque<Waiting> {
+        self.refused += self.waiting.len() as u64;
+        self.flush()
     }
 
     /// Takes the packet that has waited longest.
@@ -138,6 +149,8 @@ pub struct Told<'a> {
     pub utility: &'a str,
     /// Its priority.
     pub priority: f64,
+    /// The time within which its packets must arrive.
+    pub deadline: Option<Span>,
     /// How it stands.
     pub standing: Standing,
     /// The rate at which it is admitted.
@@ -165,6 +178,7 @@ impl<'a> Told<'a> {
             to: entry.to(),
             utility: utility.name(),
             priority: utility.priority(),
+            deadline: entry.admission.terms().deadline,
             standing: entry.admission.standing(),
             rate: entry.admission.rate(),
             price: entry.price(),
@@ -184,6 +198,8 @@ pub(super) struct Flows {
     by_inner: BTreeMap<Inner, usize>,
     made: u64,
     look_at: Time,
+    /// When groups of parts get their repairs, by their flows' places.
+    pub(super) repairs: Due<usize>,
 }
 
 impl Flows {
@@ -210,12 +226,20 @@ impl Flows {
         self.made
     }
 
-    pub(super) fn open(&mut self, at: usize, inner: Inner, service: Option<usize>, now: Time) {
+    pub(super) fn open(
+        &mut self,
+        at: usize,
+        inner: Inner,
+        service: Option<usize>,
+        sending: Option<Sending>,
+        now: Time,
+    ) {
         if self.flows.len() <= at {
             self.flows.resize_with(at + 1, || None);
         }
         let (waiting, events) = (VecDeque::new(), VecDeque::new());
-        self.flows[at] = Some(Flow { inner, service, waiting, used: now, refused: 0, admitted: 0, events });
+        let (used, refused, admitted) = (now, 0, 0);
+        self.flows[at] = Some(Flow { inner, service, sending, waiting, used, refused, admitted, events });
         self.by_inner.insert(inner, at);
     }
 
@@ -223,6 +247,7 @@ impl Flows {
     pub(super) fn close(&mut self, at: usize) -> VecDeque<Waiting> {
         let Some(flow) = self.flows.get_mut(at).and_then(Option::take) else { return VecDeque::new() };
         self.by_inner.remove(&flow.inner);
+        self.repairs.set(at, Time::NEVER);
         flow.waiting
     }
 

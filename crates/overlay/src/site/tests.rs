@@ -1,12 +1,19 @@
 //! Two sites over one link that takes a millisecond.
 
+mod depths;
+mod groups;
+mod parts;
+mod quotas;
+
 use super::datagram::{IP, read};
 use super::{Config, Outside, Places, Plain, Service, Site, stream};
 use crate::Inner;
 use crate::cat::{Delay, Reported};
+use crate::message::header::is_packet;
 use crate::node::Signal;
 use crate::nodes::NodeId;
 use crate::proxy::tcp::{Relay, Segment};
+use crate::proxy::udp::tests::Parity;
 use weir_base::{Bytes, Rate, Span, Time};
 
 const TICK: Span = Span::from_millis(1);
@@ -27,10 +34,21 @@ fn link() -> Reported {
 }
 
 fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Plain> {
-    let node = crate::Config::default();
-    let config = Config { id: id(number), epoch: 1, seed: 1, node, places, services, around: Bytes::new(28) };
+    let (node, networks) = (crate::Config::default(), vec![]);
+    let config = Config {
+        id: id(number),
+        epoch: 1,
+        seed: 1,
+        node,
+        places,
+        networks,
+        services,
+        longest: Bytes::new(1389),
+        code: &Parity,
+        around: Bytes::new(28),
+    };
     let mut site = Site::new(config, Plain).unwrap();
-    site.node_mut().connect(link());
+    site.connect(link(), id(1 - number.min(1)), None);
     site
 }
 
@@ -39,6 +57,7 @@ fn site(number: u8, places: Places, services: Vec<Service>) -> Site<Reported, Pl
 struct Said {
     packets: Vec<Vec<u8>>,
     delivered: Vec<Vec<u8>>,
+    to_networks: Vec<(usize, Vec<u8>)>,
     segments: Vec<(Inner, Vec<u8>)>,
 }
 
@@ -52,10 +71,16 @@ impl Outside for Said {
     fn deliver(&mut self, datagram: &[u8]) {
         self.delivered.push(datagram.to_vec());
     }
+    fn deliver_to_network(&mut self, network: usize, datagram: &[u8]) {
+        self.to_networks.push((network, datagram.to_vec()));
+    }
     fn segment(&mut self, flow: &Inner, segment: &[u8]) {
         self.segments.push((*flow, segment.to_vec()));
     }
 }
+
+/// What comes of a packet, by its number: none, itself, or several.
+type Passes = Box<dyn FnMut(usize, Vec<u8>) -> Vec<Vec<u8>>>;
 
 struct Pair {
     sites: [Site<Reported, Plain>; 2],
@@ -63,14 +88,29 @@ struct Pair {
     /// What is on its way to each site.
     coming: [Vec<Vec<u8>>; 2],
     delivered: [Vec<Vec<u8>>; 2],
+    /// What has gone to hosts of each site's networks.
+    to_networks: [Vec<(usize, Vec<u8>)>; 2],
     segments: [Vec<(Inner, Vec<u8>)>; 2],
     is_up: bool,
+    /// What is done with the packets from site 0 that are on their way.
+    passes: Passes,
+    passed: usize,
 }
 
 impl Pair {
     fn new(sites: [Site<Reported, Plain>; 2]) -> Pair {
-        let (coming, delivered, segments) = Default::default();
-        Pair { sites, now: Time::ZERO, coming, delivered, segments, is_up: true }
+        let (coming, delivered, to_networks, segments) = Default::default();
+        Pair {
+            sites,
+            now: Time::ZERO,
+            coming,
+            delivered,
+            to_networks,
+            segments,
+            is_up: true,
+            passes: Box::new(|_, packet| vec![packet]),
+            passed: 0,
+        }
     }
 
     fn tick(&mut self, datagrams: &[Vec<u8>]) {
@@ -87,10 +127,16 @@ impl Pair {
             }
             site.on_timer(now, &mut said);
             assert!(site.next_time(now) > now, "nothing is left to do");
-            if self.is_up {
-                self.coming[1 - at].append(&mut said.packets);
+            for packet in said.packets.drain(..).filter(|_| self.is_up) {
+                if at == 0 && is_packet(packet[0]) {
+                    self.coming[1].extend((self.passes)(self.passed, packet));
+                    self.passed += 1;
+                } else {
+                    self.coming[1 - at].push(packet);
+                }
             }
             self.delivered[at].append(&mut said.delivered);
+            self.to_networks[at].append(&mut said.to_networks);
             self.segments[at].append(&mut said.segments);
         }
     }
@@ -111,7 +157,7 @@ fn datagram(source: u32, destination: u32, payload: &[u8]) -> Vec<u8> {
         dscp: 0,
     };
     let mut datagram = Vec::new();
-    let fate = super::Fate { hops: 0, ecn: 0, checksum: 1, sequence: 1 };
+    let fate = super::datagram::Fate { hops: 0, ecn: 0, checksum: 1, sequence: 1 };
     assert!(super::datagram::write(&inner, fate, payload, &mut datagram));
     datagram
 }
@@ -321,44 +367,4 @@ fn a_segment_in_the_name_of_another_site_goes_nowhere() {
     assert!(said.packets.is_empty());
     assert!(!pair.sites[0].admission(&forged, pair.now, &mut said).is_open);
     assert_eq!(pair.sites[0].counts().foreign, 2);
-}
-
-/// A report of IGMP version 2 (RFC 2236), as a host sends it.
-fn report(kind: u8, group: u32) -> Vec<u8> {
-    let mut message = [&[kind, 0, 0, 0][..], &group.to_be_bytes()].concat();
-    let sum = super::datagram::checksum(&message);
-    message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let mut datagram = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 1, 2, 0, 0, 10, 2, 0, 1, 224, 0, 0, 22];
-    datagram.append(&mut message);
-    datagram
-}
-
-#[test]
-fn a_datagram_to_a_group_reaches_the_sites_whose_hosts_have_joined_it() {
-    const GROUP: u32 = 0xef01_0001;
-    let places = || places().with_groups(vec!["239.1.0.0/16".parse().unwrap()]);
-    let mut pair = Pair::new([0, 1].map(|number| site(number, places(), vec![])));
-    pair.ticks(1500);
-    let hear = |pair: &mut Pair, kind, group| {
-        let now = pair.now;
-        pair.sites[1].from_program(&report(kind, group), now, &mut Said::default());
-    };
-    hear(&mut pair, 0x16, GROUP);
-    // A group that the overlay does not carry.
-    hear(&mut pair, 0x16, 0xe100_0001);
-    assert_eq!(pair.sites[1].node().joined(), [crate::GroupId(GROUP)]);
-    pair.ticks(1500);
-    pair.tick(&[datagram(HERE, GROUP, b"to all"), datagram(HERE, 0xe100_0001, b"to none")]);
-    pair.ticks(50);
-    assert_eq!(pair.delivered[1].len(), 1);
-    let come = read(&pair.delivered[1][0]).unwrap();
-    assert_eq!((come.inner.source, come.inner.destination, come.body), (HERE, GROUP, &b"to all"[..]));
-    let counts = pair.sites[0].counts();
-    assert_eq!((counts.unknown, counts.foreign, pair.sites[1].counts().foreign), (1, 0, 0));
-    hear(&mut pair, 0x17, GROUP);
-    assert!(pair.sites[1].node().joined().is_empty());
-    pair.ticks(1500);
-    pair.tick(&[datagram(HERE, GROUP, b"to nobody")]);
-    pair.ticks(50);
-    assert_eq!(pair.delivered[1].len(), 1);
 }

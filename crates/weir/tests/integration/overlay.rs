@@ -1,7 +1,9 @@
 //! An overlay of three sites in network namespaces: each site has a node, and each two nodes have a link. Where namespaces and devices
 //! cannot be made the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
+mod groups;
 mod labs;
+mod services;
 mod streams;
 
 use crate::browser;
@@ -362,50 +364,6 @@ fn a_killed_node_leaves_nothing_on_the_host_and_its_neighbours_take_it_back() {
     assert!(text(&second.stderr).contains("already running at b"), "{}", text(&second.stderr));
     send_signal(&nodes[1].0, Signal::TERM);
     assert_eq!(nodes[1].0.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn a_datagram_to_a_group_reaches_the_programs_that_have_joined_it() {
-    let Some(triangle) = Triangle::new() else { return };
-    let key = triangle.folder.path().join("groups.key");
-    assert!(weir(&["overlay", "keygen"]).arg(&key).output().unwrap().status.success());
-    let keys = "groups = ['239.1.0.0/16']\ngroup_key = 'groups.key'";
-    (0..NAMES.len()).for_each(|node| triangle.write_with(node, keys, ""));
-    let _nodes = triangle.start_all();
-    let group = Ipv4Addr::new(239, 1, 2, 3);
-    let members = [1, 2].map(|node| {
-        triangle.inside(node, || {
-            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 5000)).unwrap();
-            // Its route chooses the device.
-            socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED).unwrap();
-            socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-            socket
-        })
-    });
-    for node in [1, 2] {
-        triangle.until(node, "a member", |status| status["groups"] == serde_json::json!(["239.1.2.3"]));
-    }
-    let from = triangle.socket(0, 4000);
-    let begun = Instant::now();
-    for (member, which) in members.iter().zip(["b", "c"]) {
-        let mut buffer = [0; 64];
-        // The sender's node hears of members up to a second after they have joined.
-        loop {
-            from.send_to(b"to all", (group, 5000)).unwrap();
-            if let Ok((length, source)) = member.recv_from(&mut buffer) {
-                assert_eq!((&buffer[..length], source), (&b"to all"[..], (site(0), 4000).into()));
-                break;
-            }
-            assert!(begun.elapsed() < PATIENCE, "nothing arrives at {which}");
-        }
-    }
-    let [left, _stays] = members;
-    drop(left);
-    triangle.until(1, "no member", |status| status["groups"] == serde_json::json!([]));
-    assert_eq!(triangle.status(2)["groups"], serde_json::json!(["239.1.2.3"]));
-    for none in ["foreign_source", "not_opened", "malformed"] {
-        assert_eq!(triangle.status(2)["packets"][none], 0, "{none}");
-    }
 }
 
 /// WEIR_KILLS says how many kills there are; `make soak` has 600, which take half an hour. Proxies would reset the stream: its hosts' own TCP

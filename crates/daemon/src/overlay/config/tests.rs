@@ -102,6 +102,31 @@ services, the first that fits a flow is the flow's:
 }
 
 #[test]
+fn what_is_asked_for_services_neighbours_and_groups_is_told() {
+    let place = Place::new();
+    let service =
+        "ef_deadline = \"50 ms\"\nchunk = \"500 B\"\nfec = { base = 8, total = 10 }\nreorder = \"100 ms\"";
+    let told = place.read("deadline = \"80 ms\"", service).unwrap().to_string();
+    assert!(
+        told.ends_with("  video  by strap, EF within 50 ms, in parts of 500 B, 2 repairs for 8 parts, in order within 100 ms\n"),
+        "{told}"
+    );
+    let quota =
+        "at = \"192.0.2.3:7770\"\nquota = { rate = \"100 Mbit/s\", packets = 20000, queue = \"4 MB\" }";
+    let told = place.read("at = \"192.0.2.3:7770\"", quota).unwrap().to_string();
+    let line = "  c  at 192.0.2.3:7770, 100 Mbit/s at most, 20000 packets a second at most, 4000000 bytes held at most\n";
+    assert!(told.contains(line), "{told}");
+    let keys = "device_mtu = \"9 kB\"\ngroups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = [\"eth1\", \"eth2\"]";
+    let told = place.read("mtu = \"1500 B\"", keys).unwrap().to_string();
+    for line in [
+        "device weir0 with an MTU of 9000 bytes",
+        "  hosts at eth1 send to groups and join them\n  hosts at eth2 ",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+}
+
+#[test]
 fn what_may_be_left_out_has_a_default() {
     let place = Place::new();
     for line in [
@@ -152,6 +177,9 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("mtu = \"1500 B\"", "mtu = \"1000 B\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"10 kB\"", 7, "write 1280 to 9000 B"),
         ("mtu = \"1500 B\"", "mtu = \"1500 s\"", 7, "TOML parse error at line 7"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = \"1000 B\"", 8, "write 1389 to 42377 B"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = \"43 kB\"", 8, "write 1389 to 42377 B"),
+        ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ndevice_mtu = 9000", 8, "TOML parse error at line 8"),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ntcp = \"off\"", 8, "expected `proxy` or `carry`"),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ngroups = [\"239.1.0.0/16\"]", 8, "write group_key = "),
         ("mtu = \"1500 B\"", "mtu = \"1500 B\"\ngroup_key = \"b.key\"", 8, "write groups = "),
@@ -168,6 +196,42 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
             "write addresses of 239.0.0.0/8",
         ),
         ("mtu = \"1500 B\"", "groups = [\"239.1.0.0/16\"]\ngroup_key = \"no.key\"", 0, "no.key"),
+        (
+            "mtu = \"1500 B\"",
+            "mtu = \"1500 B\"\ngroup_devices = [\"eth1\"]",
+            8,
+            "`group_devices` are for `groups`",
+        ),
+        (
+            "mtu = \"1500 B\"",
+            "groups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = []",
+            9,
+            "names no device",
+        ),
+        (
+            "mtu = \"1500 B\"",
+            "groups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = [\"weir0\"]",
+            9,
+            "is the node's own device",
+        ),
+        (
+            "mtu = \"1500 B\"",
+            "groups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = [\"eth1\", \"eth1\"]",
+            9,
+            "is named twice",
+        ),
+        (
+            "mtu = \"1500 B\"",
+            "groups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = [\"eth 1\"]",
+            9,
+            "no device can have the name",
+        ),
+        (
+            "mtu = \"1500 B\"",
+            "groups = [\"239.1.0.0/16\"]\ngroup_key = \"b.key\"\ngroup_devices = \"eth1\"",
+            9,
+            "TOML parse error at line 9",
+        ),
         ("number = 0", "number = 1", 0, "another node has the number 1"),
         ("number = 0", "number = 128", 9, "write a number from 0 to 127"),
         ("number = 0", "number = -1", 11, "TOML parse error at line 11"),
@@ -197,6 +261,27 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("at = \"192.0.2.3:7770\"\n", "", 33, "write at = \"ADDRESS:PORT\""),
         ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3\"", 35, "TOML parse error at line 35"),
         ("at = \"192.0.2.3:7770\"", "at = \"[2001:db8::3]:7770\"", 33, "write both as IPv4, or both as IPv6"),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = {}", 33, "bounds nothing"),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = { rate = \"1 kbit/s\" }",
+            33,
+            "write for example rate",
+        ),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = { packets = 1 }", 33, "100 at least"),
+        ("at = \"192.0.2.3:7770\"", "at = \"192.0.2.3:7770\"\nquota = { queue = \"1 kB\" }", 33, "65536 B"),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = { bytes = \"1 MB\" }",
+            36,
+            "unknown field `bytes`",
+        ),
+        (
+            "at = \"192.0.2.3:7770\"",
+            "at = \"192.0.2.3:7770\"\nquota = \"1 MB\"",
+            36,
+            "TOML parse error at line 36",
+        ),
         ("at = \"192.0.2.3:7770\"", "key = \"x\"", 35, "unknown field `key`"),
         (
             "[[neighbour]]\nname = \"a\"\n\n[[neighbour]]\nname = \"c\"\nat = \"192.0.2.3:7770\"\n",
@@ -210,6 +295,32 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("ports = \"5000-5010\"", "ports = \"5010-5000\"", 40, "is not a range of ports"),
         ("to = \"10.3.0.0/16\"", "to = \"10.3.0.0/33\"", 39, "TOML parse error at line 39"),
         ("deadline = \"80 ms\"", "deadline = \"80\"", 43, "TOML parse error at line 43"),
+        ("deadline = \"80 ms\"", "deadline = \"0 s\"", 37, "write for example deadline"),
+        ("deadline = \"80 ms\"", "ef_deadline = \"1 min\"", 37, "at most 33.767 s"),
+        ("deadline = \"80 ms\"", "ef_deadline = 80", 43, "TOML parse error at line 43"),
+        (
+            "deadline = \"80 ms\"",
+            "dscp = \"AF41\"\nef_deadline = \"80 ms\"",
+            37,
+            "leave out `dscp`, or write `deadline` instead",
+        ),
+        ("deadline = \"80 ms\"", "chunk = \"50 B\"", 37, "write for example chunk"),
+        ("deadline = \"80 ms\"", "chunk = \"10 kB\"", 37, "100 to 9000 bytes"),
+        ("deadline = \"80 ms\"", "chunk = 500", 43, "TOML parse error at line 43"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, total = 8 }", 37, "restores nothing"),
+        ("deadline = \"80 ms\"", "fec = { base = 17, total = 20 }", 37, "1 to 16 sources"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, total = 40 }", 37, "at most 32"),
+        (
+            "deadline = \"80 ms\"",
+            "fec = { base = 8, total = 10, hold = \"0 s\" }",
+            37,
+            "write for example hold",
+        ),
+        ("deadline = \"80 ms\"", "fec = { base = 8 }", 43, "missing field `total`"),
+        ("deadline = \"80 ms\"", "fec = { base = 8, all = 10 }", 43, "unknown field `all`"),
+        ("deadline = \"80 ms\"", "reorder = \"0 s\"", 37, "write for example reorder"),
+        ("deadline = \"80 ms\"", "reorder = \"2 min\"", 37, "1 ms to 60 s"),
+        ("deadline = \"80 ms\"", "reorder = true", 43, "TOML parse error at line 43"),
         ("deadline = \"80 ms\"", "dead = \"80 ms\"", 43, "unknown field `dead`"),
         ("k = 1e12", "k = 0.0", 45, "K must be positive"),
         ("k = 1e12", "kk = 1e12", 46, "unknown field `kk`"),

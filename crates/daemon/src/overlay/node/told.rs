@@ -5,10 +5,11 @@ use crate::frame::status::{Counters, Details, Part, Status};
 use crate::overlay::proxies::Proxies;
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
-use weir_base::Time;
+use weir_base::{Span, Time};
 use weir_overlay::admission::By;
 use weir_overlay::site::Told;
 use weir_overlay::site::datagram::{PROTOCOL_TCP, PROTOCOL_UDP};
+use weir_overlay::site::parts;
 use weir_overlay::utility::bits;
 use weir_overlay::{Cat, Inner, Key};
 
@@ -20,6 +21,7 @@ struct Neighbour {
     loss_percent: f64,
     sent_bytes: u64,
     waiting_bytes: u64,
+    over_quota: u64,
 }
 
 impl Running<'_> {
@@ -27,8 +29,15 @@ impl Running<'_> {
     pub(super) fn document(&self, now: Time) -> Value {
         let node = self.site.node();
         let neighbours = self.carriers.iter().enumerate().map(|(port, carrier)| {
-            let Neighbour { is_up, capacity_mbps, delay_ms, loss_percent, sent_bytes, waiting_bytes } =
-                self.neighbour(port);
+            let Neighbour {
+                is_up,
+                capacity_mbps,
+                delay_ms,
+                loss_percent,
+                sent_bytes,
+                waiting_bytes,
+                over_quota,
+            } = self.neighbour(port);
             json!({
                 "name": carrier.name,
                 "number": carrier.id.number(),
@@ -38,6 +47,7 @@ impl Running<'_> {
                 "loss_percent": loss_percent,
                 "sent_bytes": sent_bytes,
                 "waiting_bytes": waiting_bytes,
+                "over_quota": over_quota,
             })
         });
         let flows = self.site.told().map(|flow| self.flow(&flow, now));
@@ -85,6 +95,7 @@ impl Running<'_> {
             loss_percent: 100.0 * cat.loss(),
             sent_bytes: sent.data + sent.signals,
             waiting_bytes: cat.waiting.get(),
+            over_quota: self.site.over_quota(port),
         }
     }
 
@@ -111,6 +122,7 @@ impl Running<'_> {
             "to": self.name_of(flow.to),
             "utility": flow.utility,
             "priority": flow.priority,
+            "deadline_ms": flow.deadline.map(Span::as_millis_f64),
             "stands": flow.standing.name(),
             "standing": flow.standing.number(),
             "rate_mbps": flow.rate.bits_per_sec() as f64 / 1e6,
@@ -139,11 +151,15 @@ impl Running<'_> {
             ("forwarded", node.packets),
             ("refused", counts.refused),
             ("overflowed", counts.overflowed),
+            ("over_quota", counts.over_quota),
             ("expired", counts.expired),
             ("foreign_source", counts.foreign),
             ("unknown_destination", counts.unknown),
             ("not_opened", counts.unsealed),
-            ("forged_announcements", counts.forged),
+            ("forged_announcements", counts.forged + node.strangers),
+            ("too_long", counts.too_long),
+            ("restored", counts.restored),
+            ("incomplete", counts.incomplete),
             ("other_ip_version", counts.other_version),
             ("malformed", counts.malformed),
             ("lost", counts.lost),
@@ -167,6 +183,7 @@ impl Running<'_> {
                 ("delay_ms", of.delay_ms),
                 ("loss_percent", of.loss_percent),
                 ("sent_bytes", of.sent_bytes as f64),
+                ("over_quota_packets", of.over_quota as f64),
             ];
             Part {
                 labels: vec![("name".into(), carrier.name.as_str().into())],
@@ -227,10 +244,14 @@ pub(super) fn name_of(inner: &Inner) -> String {
         if port == 0 { address.to_string() } else { format!("{address}:{port}") }
     };
     let (from, to) = (end(inner.source, inner.source_port), end(inner.destination, inner.destination_port));
-    let kind = match inner.protocol {
+    let (whole, parts) = match parts::whole(inner) {
+        Some(whole) => (whole, ",parts"),
+        None => (*inner, ""),
+    };
+    let kind = match whole.protocol {
         PROTOCOL_UDP => "udp",
         PROTOCOL_TCP => "tcp",
         _ => "ip",
     };
-    format!("{from}-{to}/{kind}")
+    format!("{from}-{to}/{kind}{parts}")
 }

@@ -58,12 +58,20 @@ impl Receiving {
         self.late
     }
 
+    /// Bytes of all that is kept: parts of packets, and what repairs need.
+    pub fn held(&self) -> usize {
+        let packets = self.packets.values().flat_map(|packet| packet.chunks.iter().flatten());
+        let groups =
+            self.groups.values().flat_map(|group| group.sources.values().chain(group.repairs.values()));
+        packets.chain(groups).map(Vec::len).sum()
+    }
+
     /// A datagram has come; its packet is due then. Whole packets go to `release`. What is no datagram of the proxy is ignored.
     pub fn datagram(
         &mut self,
         bytes: &[u8],
         due: Option<Time>,
-        code: &impl Code,
+        code: &dyn Code,
         now: Time,
         mut release: impl FnMut(&[u8]),
     ) {
@@ -118,7 +126,7 @@ impl Receiving {
         number: u64,
         payload: &[u8],
         until: Time,
-        code: &impl Code,
+        code: &dyn Code,
         now: Time,
     ) {
         let group = self.groups.entry(trailers.group).or_default();
@@ -206,7 +214,7 @@ impl Partial {
 
 impl Group {
     /// Restores what is missing, if the repairs suffice: the slots, and their symbols.
-    fn restore(&mut self, code: &impl Code) -> Vec<(u8, Vec<u8>)> {
+    fn restore(&mut self, code: &dyn Code) -> Vec<(u8, Vec<u8>)> {
         let Some(base) = self.base else { return Vec::new() };
         let mut sources: Vec<Option<Vec<u8>>> =
             (0..base).map(|slot| self.sources.get(&slot).cloned()).collect();

@@ -30,7 +30,7 @@ impl Sending {
     pub fn packet(
         &mut self,
         payload: &[u8],
-        code: &impl Code,
+        code: &dyn Code,
         now: Time,
         mut send: impl FnMut(&[u8]),
     ) -> bool {
@@ -50,14 +50,7 @@ impl Sending {
         true
     }
 
-    fn chunk(
-        &mut self,
-        part: &[u8],
-        chunk: Chunk,
-        code: &impl Code,
-        now: Time,
-        send: &mut impl FnMut(&[u8]),
-    ) {
+    fn chunk(&mut self, part: &[u8], chunk: Chunk, code: &dyn Code, now: Time, send: &mut impl FnMut(&[u8])) {
         self.total += part.len() as u64;
         let slot = self.symbols.len() as u8;
         let trailers = self.trailers(Kind::Original(chunk), slot, self.sequence);
@@ -84,13 +77,13 @@ impl Sending {
     }
 
     /// A group has waited for long enough: its repairs go.
-    pub fn on_timer(&mut self, code: &impl Code, now: Time, mut send: impl FnMut(&[u8])) {
+    pub fn on_timer(&mut self, code: &dyn Code, now: Time, mut send: impl FnMut(&[u8])) {
         if now >= self.closes {
             self.close(code, &mut send);
         }
     }
 
-    fn close(&mut self, code: &impl Code, send: &mut impl FnMut(&[u8])) {
+    fn close(&mut self, code: &dyn Code, send: &mut impl FnMut(&[u8])) {
         let symbols = std::mem::take(&mut self.symbols);
         self.closes = Time::NEVER;
         let sources: Vec<&[u8]> = symbols.iter().map(Vec::as_slice).collect();

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use weir_base::Time;
 
 /// The sum of all sources: one repair, which restores one source.
-struct Parity;
+#[derive(Debug)]
+pub(crate) struct Parity;
 
 impl Code for Parity {
     fn encode(&self, sources: &[&[u8]], _: usize, repair: &mut Vec<u8>) {
@@ -103,11 +104,22 @@ fn packets_wait_for_predecessors_as_long_as_the_service_says_and_no_longer_than_
 }
 
 #[test]
+fn every_datagram_of_a_service_fits_the_packets_for_which_it_was_made() {
+    for (base, total) in [(1, 1), (3, 5)] {
+        let service = Service { base, total, ..Service::default() }.within(400);
+        let packets = [packet(1, 3000), packet(2, 10)];
+        let longest = sent(service, &packets).iter().map(Vec::len).max();
+        assert_eq!(longest, Some(400), "{base} of {total}");
+    }
+}
+
+#[test]
 fn a_service_outside_its_ranges_is_refused() {
     let fault = |service: Service| service.fault().map(|fault| fault.key);
     assert_eq!(fault(Service::default()), None);
     assert_eq!(fault(Service { base: 0, ..Service::default() }), Some("base"));
-    assert_eq!(fault(Service { base: 20, total: 33, ..Service::default() }), Some("total"));
+    assert_eq!(fault(Service { base: 16, total: 33, ..Service::default() }), Some("total"));
+    assert_eq!(fault(Service { base: 17, total: 20, ..Service::default() }), Some("base"));
     assert_eq!(fault(Service { chunk: 0, ..Service::default() }), Some("chunk"));
 }
 

@@ -153,7 +153,7 @@ fn what_daemons_cannot_do_is_refused() {
     for (lab, told) in [
         (
             format!("{TRIANGLE}[traffic.x]\nfrom = \"a\"\nmulticast = [\"b\", \"c\"]\n{udp}"),
-            "group x: a daemon carries multicast of programs on its own host alone",
+            "group x: hosts of a live lab neither join groups nor send to them",
         ),
         (
             format!("{TRIANGLE}{there}overlay = false\n"),
