@@ -15,6 +15,8 @@ const STALLED: Span = Span::from_millis(500);
 /// A fragment that was sent after all that its member has heard is on its way, and is not sent again, unless it was sent longer ago than this and the
 /// member has heard nothing for so long.
 const ON_ITS_WAY: Span = Span::from_secs(1);
+/// A member that says something each second, and has not for so long, is not only deaf.
+const REPORTS: Span = Span::from_secs(2);
 /// Blocks of which is kept what was sent when.
 const KEPT: usize = 64;
 
@@ -397,7 +399,8 @@ impl Sender {
             let mute = now.since(member.said_at);
             let has_all = !member.is_ready || member.heard >= self.sequence;
             let deaf = if has_all { Span::ZERO } else { now.since(member.heard_at) };
-            if mute >= deaf { (*number, Quiet::Mute, mute) } else { (*number, Quiet::Deaf, deaf) }
+            let how = if mute >= deaf.min(REPORTS) { Quiet::Mute } else { Quiet::Deaf };
+            (*number, how, mute.max(deaf))
         })
     }
 
