@@ -1,6 +1,6 @@
 //! Circuits: paths whose rate is reserved. The planner computes the settings with which one transfer fills a circuit from the first round
 //! trip on without losses; the calendar admits reservations without overbooking a card; [`transfer`] is the protocol by which two hosts
-//! exchange files. Source: F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number
+//! exchange files, and [`group`] the one by which a host sends files to many. Source: F. Alali, "A Cross-Layer Design for Large Data Transfers" (University of Virginia, 2016); a section number
 //! without a source is of that thesis.
 //!
 //! All but [`Store`] is pure; the store touches only the file that it is given.
@@ -9,6 +9,7 @@
 mod burst;
 mod calendar;
 mod explain;
+pub mod group;
 mod headers;
 mod plan;
 mod refusal;

@@ -26,8 +26,8 @@ use weir_linux::signals::{Signal, Signals};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of all that runs for long")]
 pub struct Common {
-    /// Read flags from this TOML file: its keys are their names, as `listen = "127.0.0.1:7765"`; flags given here come first. `serve` and
-    /// `ap` read it again on SIGHUP
+    /// Read flags from this TOML file: its keys are their names, as `listen = "127.0.0.1:7765"`; flags given here come first. `serve`,
+    /// `receive` and `ap` read it again on SIGHUP
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Run as this user from the moment that sockets and devices are open

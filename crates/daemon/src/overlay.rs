@@ -5,6 +5,7 @@ mod carrier;
 mod config;
 mod control;
 mod device;
+mod files;
 mod networks;
 mod node;
 mod proxies;
@@ -23,6 +24,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use config::Plan;
+use files::{ReceiveArgs, SendArgs};
 use signing::SigningKey;
 use std::path::{Path, PathBuf};
 use up::UpArgs;
@@ -61,6 +63,10 @@ enum Action {
     Add(AddArgs),
     /// Remove a service
     Del(DelArgs),
+    /// Receive files from other sites into a folder
+    Receive(ReceiveArgs),
+    /// Send files to a host of another site, or to a multicast group
+    Send(SendArgs),
 }
 
 impl Run for OverlayArgs {
@@ -75,6 +81,8 @@ impl Run for OverlayArgs {
             Action::Set(args) => args.run(),
             Action::Add(args) => args.run(),
             Action::Del(args) => args.run(),
+            Action::Receive(args) => Run::run(args),
+            Action::Send(args) => Run::run(args),
         }
     }
 }

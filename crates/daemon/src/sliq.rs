@@ -3,7 +3,6 @@
 mod args;
 mod connect;
 mod drive;
-mod files;
 mod frames;
 mod member;
 mod perf;

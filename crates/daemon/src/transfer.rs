@@ -1,12 +1,15 @@
-//! Transfers of files between two hosts, whatever carries them: the TCP connections of `weir circuit`, or SLIQ (`weir sliq`). A session
+//! Transfers of files between two hosts, whatever carries them: the TCP connections of `weir circuit`, SLIQ (`weir sliq`), or what the overlay carries (`weir overlay send`). A session
 //! is one [`Sending`] and one [`Receiving`], which hold what was offered, told, sent and stored; a carrier brings messages and blocks
 //! from one to the other. Beside them: the keys by which hosts authenticate each other, and the folder of received files.
 
 mod aligned;
 mod files;
 mod folder;
+mod frames;
 mod keys;
+mod ordered;
 mod receive;
+mod report;
 mod send;
 pub(crate) mod silence;
 mod source;
@@ -15,8 +18,11 @@ pub(crate) use aligned::Aligned;
 pub use files::address;
 pub(crate) use files::open;
 pub(crate) use folder::Folder;
+pub(crate) use frames::{Ask, Counted, Frame, Receipt, Talk};
 pub use keys::{Keys, PublicKey};
+pub(crate) use ordered::Files;
 pub(crate) use receive::{Carrier, Looked, Receiving};
+pub(crate) use report::Report;
 pub(crate) use send::{Heard, Outgoing, Sending, Sums, lost, same_command};
 pub(crate) use source::Source;
 

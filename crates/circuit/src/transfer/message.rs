@@ -69,6 +69,22 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ns: Option<u64>,
     },
+    /// Of a member of a group ([`crate::group`]): what it has heard of the datagrams.
+    Heard {
+        /// One more than the highest sequence.
+        sequence: u64,
+        /// How many fragments have come.
+        count: u64,
+    },
+    /// Of a member of a group: fragments of a block have not come.
+    Missing {
+        /// Number of the file.
+        file: u32,
+        /// Number of the block.
+        block: u64,
+        /// The first fragment of each range, and how many there are.
+        ranges: Vec<(u16, u16)>,
+    },
     /// A file is complete and verified, is on the disk, and has its final name.
     Stored {
         /// Number of the file.
@@ -140,6 +156,8 @@ mod tests {
             Message::Digest { file: 0, block: 7, digest },
             Message::Again { file: 0, block: 7 },
             Message::Progress { bytes: 12, after_ns: Some(1_000_000_001) },
+            Message::Heard { sequence: u64::MAX, count: u64::MAX },
+            Message::Missing { file: u32::MAX, block: u64::MAX, ranges: vec![(4095, 4095); 2048] },
             Message::Stored { file: 0, digest },
             Message::Refuse { reason: "no room".into() },
         ];

@@ -144,7 +144,7 @@ impl DelArgs {
 }
 
 /// The node of this name, or the only one.
-fn the_node(named: Option<&String>) -> Result<String, Failure> {
+pub(super) fn the_node(named: Option<&String>) -> Result<String, Failure> {
     if let Some(name) = named {
         return Ok(name.clone());
     }

@@ -4,12 +4,13 @@
 use super::args::PerfArgs;
 use super::connect::{Remote, failed};
 use super::drive::{Application, drive};
-use super::frames::{Ask, Counted, Frame, Receipt, STREAM, Talk};
+use super::frames::STREAM;
 use super::received::{peak_memory, process_time};
 use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process};
 use crate::output::{print, print_json};
+use crate::transfer::{Ask, Counted, Frame, Receipt, Talk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use weir_base::{Bytes, Histogram, Rate, Span, Time};

@@ -1,6 +1,7 @@
 //! The data that a connection delivers beside files: a stream for standard output, or bytes and messages that are counted.
 
-use super::frames::{Counted, Receipt, STREAM, Talk};
+use super::frames::STREAM;
+use crate::transfer::{Counted, Receipt, Talk};
 use rustix::time::ClockId;
 use std::io;
 use weir_base::{Span, Time};

@@ -3,17 +3,17 @@
 use super::args::SendArgs;
 use super::connect::{Remote, failed};
 use super::drive::{Application, drive};
-use super::frames::{Ask, Frame, Talk};
 use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process, log};
-use crate::output::{print, write};
-use crate::transfer::{Heard, INTERRUPTED, MOST_FILES, Outgoing, Sending, Sums, open, same_command, silence};
+use crate::transfer::{
+    Ask, Frame, Heard, INTERRUPTED, MOST_FILES, Outgoing, Report, Sending, Sums, Talk, open, same_command,
+    silence,
+};
 use rustix::event::PollFlags;
-use serde_json::json;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use weir_base::{Bytes, Rate, Span, Time};
+use weir_base::{Span, Time};
 use weir_circuit::transfer::{Digesting, Message};
 use weir_endpoint::Endpoint;
 use weir_sliq::StreamParameters;
@@ -70,7 +70,7 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
         board,
         began: None,
         ended: None,
-        told: (0, Time::ZERO),
+        report: Report::new(args.json, Time::ZERO),
         look: clock.now() + LOOK,
         tell_next: Time::ZERO,
         looked_for_reports: false,
@@ -163,8 +163,7 @@ struct Transfer<'a> {
     began: Option<Time>,
     /// How it ended.
     ended: Option<Result<(), Failure>>,
-    /// The bytes received, as last reported, and when.
-    told: (u64, Time),
+    report: Report,
     look: Time,
     /// When the user is next told that the other host is silent.
     tell_next: Time,
@@ -178,7 +177,8 @@ impl Transfer<'_> {
     fn go_on(&mut self, host: &mut Host, now: Time) -> Result<(), Failure> {
         let Some(link) = host.link(self.number) else { return Ok(()) };
         if link.is_open() && self.began.is_none() {
-            (self.began, self.told.1) = (Some(now), now);
+            self.began = Some(now);
+            self.report = Report::new(self.json, now);
         }
         self.talk.take(link, |_, _| {});
         while let Some(frame) = self.talk.next().map_err(|error| failed(&error))? {
@@ -186,10 +186,11 @@ impl Transfer<'_> {
                 return Err(Failure::failed("the other host says what a receiver has no reason to say"));
             };
             if let Heard::Progress(bytes, _) = self.data.hear(message)? {
-                self.second(bytes, now)?;
+                self.board.change(|status| status.count("received_bytes", bytes));
+                self.report.second(bytes, now)?;
             }
             if self.data.is_done() {
-                self.report(now)?;
+                self.report.end(&self.data.sums(), &[], now)?;
                 self.ended = Some(Ok(()));
                 return Ok(());
             }
@@ -242,57 +243,6 @@ impl Transfer<'_> {
             host.look_at(self.number);
         }
     }
-
-    /// Prints the number of bytes that the receiver reports, and the goodput since its last report.
-    fn second(&mut self, bytes: u64, now: Time) -> Result<(), Failure> {
-        let (before, at) = std::mem::replace(&mut self.told, (bytes, now));
-        self.board.change(|status| status.count("received_bytes", bytes));
-        let rate = rate(bytes.saturating_sub(before), now.since(at));
-        let second = now.since(self.began.unwrap_or(now)).as_secs_f64();
-        if self.json {
-            let document = json!({
-                "seconds": second,
-                "received_bytes": bytes,
-                "goodput_bit_per_s": rate.bits_per_sec(),
-            });
-            return write(&format!("{document}\n"));
-        }
-        print(&format!(
-            "{second:>7.1} s  {:>9.3} Mbit/s  {}\n",
-            rate.bits_per_sec() as f64 / 1e6,
-            Bytes::new(bytes)
-        ))
-    }
-
-    fn report(&self, now: Time) -> Result<(), Failure> {
-        let sums = self.data.sums();
-        let Sums { total, kept, .. } = sums;
-        let (sent, took) = (total.saturating_sub(kept), now.since(self.began.unwrap_or(now)));
-        let rate = rate(sent, took);
-        if self.json {
-            let document = json!({
-                "files": sums.documents(),
-                "seconds": took.as_secs_f64(),
-                "sent_bytes": sent,
-                "kept_bytes": kept,
-                "goodput_bit_per_s": rate.bits_per_sec(),
-            });
-            return write(&format!("{document}\n"));
-        }
-        print(&format!(
-            "{}{} in {:.1} s, {:.3} Mbit/s; {} were there already\n",
-            sums.rows(),
-            Bytes::new(sent),
-            took.as_secs_f64(),
-            rate.bits_per_sec() as f64 / 1e6,
-            Bytes::new(kept),
-        ))?;
-        sums.nothing_to_do().map_or(Ok(()), print)
-    }
-}
-
-fn rate(bytes: u64, passed: Span) -> Rate {
-    Rate::from_bytes_in(Bytes::new(bytes), passed.max(Span::from_nanos(1)))
 }
 
 impl Application for Transfer<'_> {

@@ -3,14 +3,13 @@
 use super::args::ServeArgs;
 use super::connect::{failed, listen};
 use super::drive::{Application, Now as Clock, drive};
-use super::files::Files;
-use super::frames::{Ask, Frame, STREAM, Talk};
+use super::frames::STREAM;
 use super::received::{Counting, Output, stamp};
 use crate::failure::Failure;
 use crate::frame::status::{Board, Part, Status};
 use crate::frame::{Common, Daemon, Process, log};
 use crate::output::{print, say};
-use crate::transfer::{Folder, PublicKey, STOPPED, UNKNOWN, guard};
+use crate::transfer::{Ask, Files, Folder, Frame, PublicKey, STOPPED, Talk, UNKNOWN, guard};
 use rustix::event::PollFlags;
 use std::collections::BTreeMap;
 use std::io;

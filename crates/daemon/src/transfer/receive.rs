@@ -217,6 +217,11 @@ impl Receiving {
         Ok(Some(Message::Stored { file: number, digest }))
     }
 
+    /// Whether a block is there, with the session's digest.
+    pub(crate) fn has(&self, file: u32, block: u64) -> bool {
+        self.files.get(file as usize).is_some_and(|file| guard(&file.blocks).has(block))
+    }
+
     /// Counts bytes that have arrived.
     pub(crate) fn count(&self, bytes: u64) {
         self.received.fetch_add(bytes, Ordering::Relaxed);

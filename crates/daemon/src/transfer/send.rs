@@ -211,6 +211,11 @@ impl Sending {
         Ok(Some(BlockHeader { file: number, block, length }))
     }
 
+    /// Whether the receiver has told all that it has.
+    pub(crate) fn is_ready(&self) -> bool {
+        guard(&self.work).ready
+    }
+
     /// Whether all files are stored.
     pub(crate) fn is_done(&self) -> bool {
         guard(&self.work).stored.len() >= self.files.len()

@@ -18,6 +18,22 @@ impl Source {
         matches!(self, Source::Memory)
     }
 
+    /// Reads the bytes from `at` on that fill a buffer.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub(crate) fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        match self {
+            Source::File(file) => file.read_exact_at(buffer, at)?,
+            Source::Memory => {
+                let begins = (at / BLOCK).to_be_bytes();
+                let byte = |at: u64| begins.get((at % BLOCK) as usize).copied().unwrap_or_default();
+                (at..).zip(buffer).for_each(|(at, to)| *to = byte(at));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a block of this length into a buffer that is reused.
     ///
     /// # Errors

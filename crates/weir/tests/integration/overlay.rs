@@ -1,6 +1,7 @@
 //! An overlay of three sites in network namespaces: each site has a node, and each two nodes have a link. Where namespaces and devices
 //! cannot be made the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
+mod files;
 mod groups;
 mod labs;
 mod services;

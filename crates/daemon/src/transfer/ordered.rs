@@ -1,7 +1,7 @@
-//! The files that a connection of SLIQ delivers. Its transport delivers all of it in order and undamaged, so the digest of a block is
-//! there before the block.
+//! The files of a session whose carrier brings all in order and undamaged, over one connection: the digest of a block is there before the
+//! block.
 
-use crate::transfer::{Carrier, Folder, Looked, Receiving};
+use super::{Carrier, Folder, Looked, Receiving};
 use std::io;
 use std::time::Duration;
 use weir_circuit::transfer::{BlockHeader, Message};
@@ -10,7 +10,7 @@ use weir_circuit::transfer::{BlockHeader, Message};
 const CARRIER: Carrier = Carrier { memory: false, streams: 1 };
 
 /// The files of a session.
-pub(super) struct Files {
+pub(crate) struct Files {
     session: Receiving,
     /// Up to where blocks of earlier attempts have been read; `None` until all files are offered, and again after the last.
     looked: Option<Looked>,
@@ -24,12 +24,12 @@ impl Default for Files {
 }
 
 impl Files {
-    pub(super) fn session(&self) -> &Receiving {
+    pub(crate) fn session(&self) -> &Receiving {
         &self.session
     }
 
     /// Whether [`Files::look`] has something to do.
-    pub(super) fn looks(&self) -> bool {
+    pub(crate) fn looks(&self) -> bool {
         self.looked.is_some()
     }
 
@@ -37,7 +37,7 @@ impl Files {
     ///
     /// # Errors
     /// The request cannot be met, or the message is not one that a sender sends.
-    pub(super) fn hear(&mut self, message: Message, folder: &Folder) -> io::Result<Vec<Message>> {
+    pub(crate) fn hear(&mut self, message: Message, folder: &Folder) -> io::Result<Vec<Message>> {
         if self.offered {
             return Ok(self.session.hear(message, folder)?.into_iter().collect());
         }
@@ -51,7 +51,7 @@ impl Files {
     ///
     /// # Errors
     /// The disk's, or a file that is whole cannot be given its name.
-    pub(super) fn look(&mut self, folder: &Folder) -> io::Result<Vec<Message>> {
+    pub(crate) fn look(&mut self, folder: &Folder) -> io::Result<Vec<Message>> {
         let Some(at) = &mut self.looked else { return Ok(vec![]) };
         if let Some(tell) = self.session.look(at)? {
             return Ok(tell.into_iter().collect());
@@ -66,7 +66,7 @@ impl Files {
     ///
     /// # Errors
     /// Its place, length or digest is not the announced one, or it cannot be written.
-    pub(super) fn block(
+    pub(crate) fn block(
         &mut self,
         header: BlockHeader,
         payload: &[u8],
