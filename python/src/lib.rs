@@ -5,6 +5,7 @@ mod attended;
 mod compare;
 mod error;
 mod lab;
+mod live;
 mod progress;
 mod prototype;
 mod result;
@@ -30,6 +31,8 @@ fn _weir(module: &Bound<'_, PyModule>) -> PyResult<()> {
     prototype::register(module)?;
     sweep::register(module)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(live::enter, module)?)?;
+    module.add_function(wrap_pyfunction!(live::run_here, module)?)?;
     module.add_function(wrap_pyfunction!(result::open, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)
 }

@@ -481,21 +481,26 @@ def run(
     progress: bool = True,
     rerun: bool = False,
     report: bool = True,
+    allow_commands: bool = False,
 ) -> Result:
     """Runs a lab, as `weir run` does, and returns its result.
 
     lab: the lab.
-    on: the engine, "sim". The command line runs labs on real Linux.
-    jobs: number of runs side by side; all cores by default.
+    on: the engine: "sim", the simulator; "live", real Linux with its own TCP in network namespaces; or "sim,live", both.
+    jobs: number of simulated runs side by side; all cores by default. Live runs take turns.
     out: the result folder, by default results/NAME. Runs that it holds already are kept, and the others are done.
     progress: whether the progress is shown on sys.stderr.
     rerun: whether runs that the folder holds are done again.
     report: whether the report is written.
+    allow_commands: whether the lab's commands may run on this machine, as the user who runs Python. Without it, a lab that has some
+    is refused on real Linux, and the exception shows them.
 
     An exception in a controller or a queue that is a Python class ends the runs, and is raised here.
 
     Other threads of Python run meanwhile. Ctrl-C ends the runs and raises KeyboardInterrupt; finished runs stay in the folder,
-    and the same call goes on with the others. Raises Error if a run fails or the folder cannot be used."""
+    and the same call goes on with the others. Live runs need root, or user namespaces (`weir doctor`); they are done by a process of
+    their own, which ends with Python, however that ends. Raises Error if a run fails, if this machine cannot do it or the folder cannot be
+    used."""
 
 def open(folder: Path) -> Result:
     """Opens a result folder, which weir.run() or `weir run` has written. Its records are read when they are first needed. Raises
