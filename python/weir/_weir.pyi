@@ -4,6 +4,10 @@ from os import PathLike
 from random import Random
 from typing import Any, Mapping, Sequence, Union, final
 
+from typing_extensions import Unpack
+
+from ._labs import LabKeys
+
 Path = Union[str, PathLike[str]]
 Value = Union[str, bool, int, float, Sequence["Value"], Mapping[str, "Value"]]
 Problem = tuple[str, str | None, str | None, int | None, int | None]
@@ -28,8 +32,14 @@ class LabError(Error):
 class Lab:
     """A lab that was read and found sound.
 
-    It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB"."""
+    It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB".
 
+    Lab(**keys) makes a lab of the keys at the top of a lab file, such as weir.Lab(dumbbell=weir.Dumbbell(rate="20 Mbit/s",
+    rtt="40 ms"), traffic={"bulk": weir.Traffic(cc="cubic")}). Values are objects of weir's classes, dicts, lists and plain values;
+    None stands for a key that is left out, and `format` is 1. Files that the lab names are looked for in the working folder. Raises
+    LabError if the lab is wrong: its lines are those of the text that weir writes of the keys."""
+
+    def __init__(self, **keys: Unpack[LabKeys]) -> None: ...
     @staticmethod
     def read(path: Path) -> Lab:
         """Reads a lab file and what it extends. Raises LabError if the lab is wrong or cannot be read."""
