@@ -1,5 +1,5 @@
 """Writes the stubs of the classes that weir makes from the schema of labs: `weir/_labs.pyi`, and one for each module of members. The test
-of the stubs compares them. To renew them: `WEIR=target/release/weir python python/tests/stubs.py python/weir`."""
+of the stubs compares them. `make python-stubs` renews them."""
 
 import json
 import sys

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,8 +105,9 @@ def test_a_trace_reaches_the_other_process(live, tmp_path, monkeypatch):
     assert result.flows["goodput_mbps"][0] > 0.5
 
 
-def test_progress_and_other_threads(live, tmp_path, capsys):
-    ticks, over = [], threading.Event()
+def test_progress_is_shown_and_other_threads_run(live, tmp_path, monkeypatch):
+    ticks, over, shown = [], threading.Event(), []
+    monkeypatch.setattr(weir._progress, "Line", lambda: SimpleNamespace(show=shown.append, clear=lambda: shown.append("")))
 
     def tick():
         while not over.wait(0.01):
@@ -119,6 +121,7 @@ def test_progress_and_other_threads(live, tmp_path, capsys):
     over.set()
     thread.join()
     assert during > 50
+    assert len(shown) > 2 and all("of 1 runs" in text for text in shown[:-1]) and shown[-1] == ""
 
 
 def test_commands_run_with_permission_alone(live, tmp_path):

@@ -69,4 +69,4 @@ def test_calls_have_the_parameters_and_descriptions_of_the_module(owner, node):
 @pytest.mark.parametrize(("name", "text"), stubs().items(), ids=lambda each: each if each.endswith(".pyi") else "")
 def test_the_stubs_of_the_tables_of_labs_are_current(name, text):
     ast.parse(text)
-    assert (FOLDER / name).read_text() == text, "renew them: WEIR=target/release/weir python python/tests/stubs.py python/weir"
+    assert (FOLDER / name).read_text() == text, "`make python-stubs` renews them"
