@@ -124,6 +124,13 @@ def test_progress_is_shown_and_other_threads_run(live, tmp_path, monkeypatch):
     assert len(shown) > 2 and all("of 1 runs" in text for text in shown[:-1]) and shown[-1] == ""
 
 
+def test_a_warning_of_the_plan_is_one_of_python(live, tmp_path):
+    lab = weir.Lab.parse(LIVE).set("dumbbell.outage", [weir.Dumbbell.Outage(at="30 s", for_="1 s")])
+    with pytest.warns(UserWarning, match="outage from 30 s on never happens") as caught:
+        weir.run(lab, on="live", out=tmp_path / "out", report=False, progress=False)
+    assert caught[0].filename == __file__
+
+
 def test_commands_run_with_permission_alone(live, tmp_path):
     lab = weir.Lab.parse(LIVE)
     command = f"echo began > {tmp_path / 'witness'}"
