@@ -61,18 +61,20 @@ fn check(lab: &weir_plan::Lab, allow_commands: bool) -> PyResult<()> {
     Err(error::error(format!("{commands}{NOT_PERMITTED}"), PERMIT))
 }
 
-/// Refuses a program of another build as the daemons of an overlay. The engine says so if there is none.
+/// The nodes of an overlay are daemons of the program `weir`: refuses to go on without one, or with one of another build.
 fn check_program() -> PyResult<()> {
-    let Ok(output) = Command::new("weir").arg("--version").output() else { return Ok(()) };
-    let (found, own) = (String::from_utf8_lossy(&output.stdout), env!("CARGO_PKG_VERSION"));
-    let (found, own) = (found.trim(), format!("weir {own} ({})", env!("WEIR_COMMIT")));
-    if found == own {
-        return Ok(());
-    }
+    let own = format!("weir {} ({})", env!("CARGO_PKG_VERSION"), env!("WEIR_COMMIT"));
+    let asked = Command::new("weir").arg("--version").output();
+    let found = asked.as_ref().map(|output| String::from_utf8_lossy(&output.stdout));
+    let found = match &found {
+        Ok(found) if found.trim() == own => return Ok(()),
+        Ok(found) => format!("is {:?}", found.trim()),
+        Err(_) => "is not there".into(),
+    };
     let message = format!(
-        "the nodes of the overlay are daemons of the program `weir`, and that in PATH is {found:?}; this package is of {own}"
+        "the overlay needs the program `weir` for its daemons, and that in PATH {found}; this package is {own}"
     );
-    Err(error::error(message, "put the program of the same commit first in PATH"))
+    Err(error::error(message, "put the program of the same commit first in PATH, or write on=\"sim\""))
 }
 
 /// Prepares this process for live runs: it ends with the thread of process `parent` that has started it. It must have a single thread.

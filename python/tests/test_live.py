@@ -172,6 +172,56 @@ def test_python_classes_run_on_the_simulator_only(tmp_path):
     assert 'on="sim"' in caught.value.suggestion and not (tmp_path / "out").exists()
 
 
+OVERLAY = """
+format = 1
+name = "overlay"
+[run]
+duration = "3 s"
+[graph]
+routers = ["a", "b"]
+links = { ab = { from = "a", to = "b", rate = "10 Mbit/s", delay = "5 ms" } }
+[overlay]
+nodes = ["a", "b"]
+[traffic.t]
+from = "a"
+to = "b"
+workload = { kind = "udp", rate = "1 Mbit/s", packet = "1200 B" }
+overlay = true
+"""
+
+
+def test_an_overlay_runs_with_the_program_of_the_same_build_alone(live, tmp_path, monkeypatch):
+    lab, path = weir.Lab.parse(OVERLAY), os.environ["PATH"]
+    program = tmp_path / "weir"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for script, told in [(None, "is not there"), ("#!/bin/sh\necho weir 0.0.1\n", 'is "weir 0.0.1"')]:
+        if script:
+            program.write_text(script)
+            program.chmod(0o755)
+        with pytest.raises(weir.Error) as caught:
+            weir.run(lab, on="live", out=tmp_path / "out", progress=False)
+        assert told in str(caught.value) and not (tmp_path / "out").exists()
+    program.unlink()
+    program.symlink_to(os.environ["WEIR"])
+    monkeypatch.setenv("PATH", f"{tmp_path}:{path}")
+    result = weir.run(lab, on="live", out=tmp_path / "out", report=False, progress=False)
+    assert result.flows["goodput_mbps"][0] > 0.5
+    assert running(program) == []
+
+
+def running(program):
+    """The command lines of a program's processes."""
+    lines = []
+    for each in all_processes():
+        try:
+            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == str(program).encode():
+            lines.append(b" ".join(words).decode())
+    return lines
+
+
 RUNS = """
 import sys, threading, weir
 lab = weir.Lab.parse(sys.argv[1])
