@@ -51,6 +51,19 @@ def descendants(process):
     return found
 
 
+def state(process):
+    """The state of the process or thread with this folder in /proc; None if there is none."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def are_gone(processes):
+    """Whether processes have ended. Who adopts them may take a while to hear of it."""
+    return all(state(Path(f"/proc/{each}")) in (None, "Z", "X") for each in processes)
+
+
 def namespaces_of(processes):
     """The network namespaces that processes hold, and this one does not."""
     links = set()
@@ -252,12 +265,28 @@ def test_an_interrupt_ends_the_run_and_leaves_nothing(live, tmp_path):
     told, errors = process.communicate()
     assert (process.returncode, errors.count("Traceback")) == (0, 0), errors
     assert "interrupted; 0 of 1 runs are kept" in told and "the same call resumes the run" in told
-    assert within(lambda: not any(Path(f"/proc/{each}").exists() for each in processes))
+    assert within(lambda: are_gone(processes))
     assert within(lambda: not held & namespaces_of(all_processes()))
 
 
 def all_processes():
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def test_a_second_interrupt_ends_a_process_that_does_not_answer(live, tmp_path):
+    process = started(RUNS, LONG, tmp_path / "out")
+    engine, *_ = processes = under_way(process, "weir-pump")
+    os.kill(engine, signal.SIGSTOP)
+    # Before all of its threads have stopped, one may take the interrupt.
+    assert within(lambda: {state(task) for task in Path(f"/proc/{engine}/task").iterdir()} == {"T"})
+    process.send_signal(signal.SIGINT)
+    pending = lambda: int(re.search(r"ShdPnd:\s*(\w+)", Path(f"/proc/{engine}/status").read_text())[1], 16)
+    assert within(lambda: pending() >> signal.SIGINT - 1 & 1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    told, errors = process.communicate()
+    assert (process.returncode, told.strip(), errors.count("Traceback")) == (0, "", 0), errors
+    assert within(lambda: are_gone(processes))
 
 
 def test_nothing_is_left_of_a_run_whose_python_is_killed(live, tmp_path):
@@ -267,7 +296,7 @@ def test_nothing_is_left_of_a_run_whose_python_is_killed(live, tmp_path):
     assert len(held) >= 3 and len(processes) >= 3
     process.kill()
     process.communicate()
-    assert within(lambda: not any(Path(f"/proc/{each}").exists() for each in processes))
+    assert within(lambda: are_gone(processes))
     assert within(lambda: not held & namespaces_of(all_processes()))
 
 
