@@ -42,26 +42,31 @@ def started(script, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(weir.__file__).parents[1])
 
 
+def text(path):
+    """A file of /proc; empty if its process has ended."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def descendants(process):
     """The processes that a process has started, and those that these have started."""
     found = []
     for task in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in task.read_text().split():
+        for child in text(task).split():
             found += [int(child), *descendants(int(child))]
     return found
 
 
 def state(process):
-    """The state of the process or thread with this folder in /proc; None if there is none."""
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return None
+    """The state of the process or thread with this folder in /proc; empty if there is none."""
+    return text(process / "stat").rpartition(")")[2][1:2]
 
 
 def are_gone(processes):
     """Whether processes have ended. Who adopts them may take a while to hear of it."""
-    return all(state(Path(f"/proc/{each}")) in (None, "Z", "X") for each in processes)
+    return all(state(Path(f"/proc/{each}")) in ("", "Z", "X") for each in processes)
 
 
 def namespaces_of(processes):
@@ -226,12 +231,9 @@ def running(program):
     """The command lines of a program's processes."""
     lines = []
     for each in all_processes():
-        try:
-            words = Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0] == str(program).encode():
-            lines.append(b" ".join(words).decode())
+        words = text(Path(f"/proc/{each}/cmdline")).split("\0")
+        if words[0] == str(program):
+            lines.append(" ".join(words))
     return lines
 
 
@@ -250,7 +252,7 @@ except KeyboardInterrupt as interrupt:
 
 def under_way(process, threads):
     """The processes of a call that is under way, once one of them has a thread of this name."""
-    names = lambda: [name.read_text().strip() for each in descendants(process.pid) for name in Path(f"/proc/{each}/task").glob("*/comm")]
+    names = lambda: [text(name).strip() for each in descendants(process.pid) for name in Path(f"/proc/{each}/task").glob("*/comm")]
     assert process.stdout.readline() == "begun\n"
     assert within(lambda: threads in names() or process.poll() is not None) and process.poll() is None
     return descendants(process.pid)
@@ -303,8 +305,7 @@ def test_nothing_is_left_of_a_run_whose_python_is_killed(live, tmp_path):
 def test_a_killed_engine_is_an_exception_and_the_same_call_goes_on(live, tmp_path):
     script = RUNS.replace("except KeyboardInterrupt as interrupt:\n    print(interrupt)", "except weir.Error as error:\n    print(error)")
     process = started(script, LIVE, tmp_path / "out")
-    for each in under_way(process, "weir-pump"):
-        os.kill(each, signal.SIGKILL)
+    os.kill(under_way(process, "weir-pump")[0], signal.SIGKILL)
     told, errors = process.communicate()
     assert process.returncode == 0 and "ended unexpectedly (status -9)" in told, errors
     assert not weir.open(tmp_path / "out").is_complete
