@@ -11,7 +11,7 @@ FEATURES = $$(scripts/deps features)
 LINTED  := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps python python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
+.PHONY: demo test build deps python python-stubs python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -38,6 +38,10 @@ test: need-test
 ## of python/requirements.txt)
 python: build
 	scripts/python $(WEIR)
+
+## python-stubs: renews the stubs of the Python package after a change of the keys of labs (with the wheel that `make python` has built)
+python-stubs:
+	WEIR=$(WEIR) $(TARGET)/python/environment/bin/python python/tests/stubs.py python/weir
 
 ## python-speed: measures controllers in Python and a sweep over Dask, with the wheel of `make python` (idle)
 python-speed: python

@@ -38,14 +38,13 @@ impl Attended {
         })
     }
 
-    /// Does the work to its end, or until a signal handler raises an exception. Its notes become warnings of Python.
+    /// Does the work to its end, or until a signal handler raises an exception. `line` shows the progress. Notes become warnings of Python.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
-        progress: bool,
+        line: Option<Bound<'_, PyAny>>,
         work: impl FnOnce(&Caller<'_>) -> Result<T, SessionError> + Send,
     ) -> PyResult<T> {
-        let line = progress.then(|| py.import("weir._progress")?.getattr("Line")?.call0()).transpose()?;
         let ended = thread::scope(|scope| {
             let work = || {
                 let _over = Over(self);
@@ -71,10 +70,7 @@ impl Attended {
             Ok::<_, PyErr>((interrupt, outcome))
         });
         let (interrupt, outcome) = ended?;
-        for note in self.shown.take_notes() {
-            let note = CString::new(note.replace('\0', " ")).unwrap_or_default();
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
-        }
+        warn(py, self.shown.take_notes())?;
         match (interrupt, outcome) {
             (None, Err(SessionError::Engine(EngineError::Raised(Raised(raised))))) => Err(raised
                 .downcast::<PyErr>()
@@ -108,6 +104,20 @@ impl Drop for Over<'_> {
         *self.0.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.changed.notify_all();
     }
+}
+
+/// The line on sys.stderr that shows how far a session is.
+pub(crate) fn line(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import("weir._progress")?.getattr("Line")?.call0()
+}
+
+/// Makes notes warnings of Python.
+pub(crate) fn warn(py: Python<'_>, notes: Vec<String>) -> PyResult<()> {
+    for note in notes {
+        let note = CString::new(note.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
+    }
+    Ok(())
 }
 
 /// The build of this package: runs of different builds are never mixed in one result folder.

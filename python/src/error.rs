@@ -41,14 +41,18 @@ fn with(error: PyErr, give: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) -> P
     })
 }
 
-/// A suggestion of the command line in the words of Python: `--rerun` becomes `rerun=True`, `--out DIR` becomes `out=DIR`.
+/// A suggestion of the command line in the words of Python: `--rerun` becomes `rerun=True`, `--out DIR` becomes `out=DIR`, and `--on sim`
+/// becomes `on="sim"`.
 fn in_python(help: &str) -> String {
+    let help = help.replace("`--on sim`", "on=\"sim\"");
     let mut words = help.split(' ');
     let mut text: Vec<String> = vec![];
     while let Some(word) = words.next() {
         let option = word.strip_prefix("--").map(|name| name.replace('-', "_"));
         text.push(match option {
-            Some(name) if matches!(name.as_str(), "rerun" | "log") => format!("{name}=True"),
+            Some(name) if matches!(name.as_str(), "rerun" | "log" | "allow_commands") => {
+                format!("{name}=True")
+            }
             Some(name) if name.ends_with([';', ',', ':']) => name,
             Some(name) => format!("{name}={}", words.next().unwrap_or_default()),
             None => word.into(),

@@ -2,14 +2,24 @@
 
 use crate::error;
 use crate::value::value;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use toml::Value;
+use toml::{Table, Value};
+
+/// The version of the lab format that keys are of.
+const FORMAT: i64 = 1;
 
 /// A lab that was read and found sound.
 ///
 /// It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB".
+///
+/// Lab(**keys) makes a lab of the keys at the top of a lab file, such as weir.Lab(dumbbell=weir.Dumbbell(rate="20 Mbit/s", rtt="40 ms"),
+/// traffic={"bulk": weir.Traffic(cc="cubic")}). Values are objects of weir's classes, dicts, lists and plain values; None stands for a key
+/// that is left out, and `format` is 1. Files that the lab names are looked for in the working folder. Raises LabError if the lab is wrong:
+/// its lines are those of the text that weir writes of the keys.
 #[pyclass(module = "weir")]
 #[derive(Clone)]
 pub(crate) struct Lab {
@@ -72,6 +82,17 @@ impl Lab {
 
 #[pymethods]
 impl Lab {
+    #[new]
+    #[pyo3(signature = (**keys))]
+    fn made(keys: Option<&Bound<'_, PyDict>>) -> PyResult<Lab> {
+        let mut table = Table::from_iter([("format".to_owned(), Value::Integer(FORMAT))]);
+        for (key, given) in keys.into_iter().flatten().filter(|(_, given)| !given.is_none()) {
+            table.insert(key.extract()?, value(&given)?);
+        }
+        let text = toml::to_string(&table).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Lab::new(Origin::Text { text, name: "lab".into() })
+    }
+
     /// Reads a lab file and what it extends.
     ///
     /// Raises LabError if the lab is wrong or cannot be read.

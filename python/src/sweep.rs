@@ -5,7 +5,7 @@ use crate::attended::{Attended, build};
 use crate::error;
 use crate::lab::Lab;
 use crate::result::RunResult;
-use crate::run::{check_engine, concluded};
+use crate::run::{Name, concluded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -73,13 +73,18 @@ impl Parts {
         report: bool,
         most: usize,
     ) -> PyResult<Parts> {
-        check_engine(on)?;
+        if Name::all(on)?.contains(&Name::Live) {
+            return Err(error::error(
+                "a cluster runs labs on the simulator only",
+                "weir.run(lab, on=\"live\") runs the lab on real Linux, on this machine",
+            ));
+        }
         let lab = lab.again()?;
         weir_study::claims(&lab).map_err(error::lab)?;
         let out = out.unwrap_or_else(|| PathBuf::from("results").join(lab.name()));
         let plan = Plan { out, rerun, report, most };
-        let sweep = Attended::new(py)?
-            .run(py, false, |caller| Sweep::open(lab, plan, Box::new(Simulator), caller))?;
+        let sweep =
+            Attended::new(py)?.run(py, None, |caller| Sweep::open(lab, plan, Box::new(Simulator), caller))?;
         Ok(Parts(Some(sweep)))
     }
 
@@ -125,7 +130,7 @@ impl Parts {
     /// Writes summary and report, and returns the result.
     fn finish(&mut self, py: Python<'_>) -> PyResult<RunResult> {
         let sweep = self.0.take().ok_or_else(closed)?;
-        let done = Attended::new(py)?.run(py, false, |caller| sweep.finish(Box::new(Simulator), caller))?;
+        let done = Attended::new(py)?.run(py, None, |caller| sweep.finish(Box::new(Simulator), caller))?;
         concluded(py, done)
     }
 

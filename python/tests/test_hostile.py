@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 
 import weir
 from conftest import TEXT
+from weir import _labs
 
 ORDINARY = (weir.Error, TypeError, ValueError, OverflowError, KeyError)
 WORDS = ["run.repeats", "dumbbell", "dumbbell.queue", "traffic.bulk.cc", "vary", "pie", "20 Mbit/s", "-1 ms", "queue", "=", "a.b"]
 WORDS += ["queue_delay_ms", "goodput_mbps", "links", "bulk", "dumbbell.rate", "time", "cdf", "lines", "heat", "delay-throughput"]
+
+KEYS = ["name", "format", "title", "extends", "run", "dumbbell", "traffic", "vary", "only", "chain", "stations", "expect", "nic", "overlay"]
+TABLES = [*_labs._tables().values(), *(of for module in _labs.KINDS for of in _labs._members(module).values())]
 
 texts = st.sampled_from(WORDS) | st.text(max_size=20)
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.binary(max_size=4) | texts
@@ -39,6 +43,36 @@ def test_any_setting_makes_a_lab_or_leaves_it_as_it_was(path, value, varies):
         assert lab.toml() == before
     else:
         assert weir.Lab.parse(lab.toml()).run_count == lab.run_count
+
+
+@hostile
+@given(st.sampled_from(TABLES), st.dictionaries(texts, values, max_size=3), st.data())
+def test_any_keys_make_an_object_or_an_exception(of, others, data):
+    known = data.draw(st.dictionaries(st.sampled_from(sorted(of._keys) or ["none"]), values, max_size=3))
+    try:
+        table = of(**known, **others)
+    except TypeError:
+        assert not set(known | others) <= set(of._keys) or set(known) & set(others)
+    else:
+        assert isinstance(table, dict) and repr(table).startswith("weir.")
+
+
+@hostile
+@given(st.dictionaries(st.sampled_from(sorted(KEYS)) | texts, values, max_size=3), st.booleans(), st.data())
+def test_any_objects_make_a_lab_or_an_exception(keys, sound, data):
+    if sound:
+        dumbbell = data.draw(st.dictionaries(st.sampled_from(sorted(weir.Dumbbell._keys)), values, max_size=2))
+        traffic = data.draw(st.dictionaries(st.sampled_from(sorted(weir.Traffic._keys)), values, max_size=2))
+        keys = {
+            "run": weir.Run(duration="1 s"),
+            "dumbbell": weir.Dumbbell(**({"rate": "5 Mbit/s", "rtt": "20 ms"} | dumbbell)),
+            "traffic": {"bulk": weir.Traffic(**({"cc": "cubic"} | traffic))},
+        } | keys
+    try:
+        lab = weir.Lab(**keys)
+    except ORDINARY:
+        return
+    assert weir.Lab.parse(lab.toml()).run_count == lab.run_count
 
 
 @hostile

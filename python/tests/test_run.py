@@ -67,8 +67,9 @@ def test_the_default_folder_is_that_of_the_command_line(lab, tmp_path, monkeypat
 def test_wrong_arguments_are_refused_before_anything_is_written(lab, tmp_path):
     out = tmp_path / "out"
     for arguments, error in [
-        ({"on": "live"}, weir.Error),
         ({"on": "moon"}, weir.Error),
+        ({"on": "sim,moon"}, weir.Error),
+        ({"on": ""}, weir.Error),
         ({"jobs": 0}, ValueError),
         ({"jobs": "two"}, TypeError),
     ]:

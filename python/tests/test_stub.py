@@ -7,9 +7,11 @@ import pathlib
 import pytest
 
 import weir
-from weir import _prototypes, _sweep
+from stubs import stubs
+from weir import _labs, _prototypes, _sweep
 
-STUB = ast.parse((pathlib.Path(weir.__file__).parent / "_weir.pyi").read_text())
+FOLDER = pathlib.Path(weir.__file__).parent
+STUB = ast.parse((FOLDER / "_weir.pyi").read_text())
 ENTRIES = [node for node in STUB.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
 
 
@@ -30,7 +32,8 @@ def words(text):
 
 
 def test_the_stub_has_the_public_names():
-    assert {node.name for node in ENTRIES} | set(_prototypes.__all__) | set(_sweep.__all__) | {"__version__"} == set(weir.__all__)
+    own = {node.name for node in ENTRIES} | set(_labs._tables()) | set(_labs.KINDS) | {"__version__"}
+    assert own | set(_prototypes.__all__) | set(_sweep.__all__) == set(weir.__all__)
     for node in ENTRIES:
         if isinstance(node, ast.ClassDef) and not issubclass(getattr(weir, node.name), Exception):
             public = {name for name in vars(getattr(weir, node.name)) if not name.startswith("_")}
@@ -61,3 +64,9 @@ def test_calls_have_the_parameters_and_descriptions_of_the_module(owner, node):
     assert [default for default in defaults if default is not ...] == [
         value for value, default in zip(told, defaults) if default is not ...
     ]
+
+
+@pytest.mark.parametrize(("name", "text"), stubs().items(), ids=lambda each: each if each.endswith(".pyi") else "")
+def test_the_stubs_of_the_tables_of_labs_are_current(name, text):
+    ast.parse(text)
+    assert (FOLDER / name).read_text() == text, "`make python-stubs` renews them"

@@ -4,6 +4,10 @@ from os import PathLike
 from random import Random
 from typing import Any, Mapping, Sequence, Union, final
 
+from typing_extensions import Unpack
+
+from ._labs import LabKeys
+
 Path = Union[str, PathLike[str]]
 Value = Union[str, bool, int, float, Sequence["Value"], Mapping[str, "Value"]]
 Problem = tuple[str, str | None, str | None, int | None, int | None]
@@ -28,8 +32,14 @@ class LabError(Error):
 class Lab:
     """A lab that was read and found sound.
 
-    It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB"."""
+    It describes a network, its traffic, and what varies. Values that have a unit are texts: "20 Mbit/s", "40 ms", "64 KiB".
 
+    Lab(**keys) makes a lab of the keys at the top of a lab file, such as weir.Lab(dumbbell=weir.Dumbbell(rate="20 Mbit/s",
+    rtt="40 ms"), traffic={"bulk": weir.Traffic(cc="cubic")}). Values are objects of weir's classes, dicts, lists and plain values;
+    None stands for a key that is left out, and `format` is 1. Files that the lab names are looked for in the working folder. Raises
+    LabError if the lab is wrong: its lines are those of the text that weir writes of the keys."""
+
+    def __init__(self, **keys: Unpack[LabKeys]) -> None: ...
     @staticmethod
     def read(path: Path) -> Lab:
         """Reads a lab file and what it extends. Raises LabError if the lab is wrong or cannot be read."""
@@ -481,21 +491,26 @@ def run(
     progress: bool = True,
     rerun: bool = False,
     report: bool = True,
+    allow_commands: bool = False,
 ) -> Result:
     """Runs a lab, as `weir run` does, and returns its result.
 
     lab: the lab.
-    on: the engine, "sim". The command line runs labs on real Linux.
-    jobs: number of runs side by side; all cores by default.
+    on: the engine: "sim", the simulator; "live", real Linux with its own TCP in network namespaces; or "sim,live", both.
+    jobs: number of simulated runs side by side; all cores by default. Live runs take turns.
     out: the result folder, by default results/NAME. Runs that it holds already are kept, and the others are done.
     progress: whether the progress is shown on sys.stderr.
     rerun: whether runs that the folder holds are done again.
     report: whether the report is written.
+    allow_commands: whether the lab's commands may run on this machine, as the user who runs Python. Without it, a lab that has some
+    is refused on real Linux, and the exception shows them.
 
     An exception in a controller or a queue that is a Python class ends the runs, and is raised here.
 
     Other threads of Python run meanwhile. Ctrl-C ends the runs and raises KeyboardInterrupt; finished runs stay in the folder,
-    and the same call goes on with the others. Raises Error if a run fails or the folder cannot be used."""
+    and the same call goes on with the others. Live runs need root, or user namespaces (`weir doctor`); they are done by a process of
+    their own, which ends with Python, however that ends. Raises Error if a run fails, if this machine cannot do it or the folder cannot be
+    used."""
 
 def open(folder: Path) -> Result:
     """Opens a result folder, which weir.run() or `weir run` has written. Its records are read when they are first needed. Raises

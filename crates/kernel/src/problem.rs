@@ -122,8 +122,8 @@ impl Problem {
     pub fn help(&self) -> &'static str {
         match self {
             Problem::NotBuilt => {
-                "`make deps` installs clang and the headers of libelf and zlib; then `make build`, or cargo build with \
-                 --features kernel"
+                "`make deps` installs clang and the headers of libelf and zlib, with which `make build` makes a program `weir` \
+                 that has them"
             }
             Problem::Unknown(_) => "`weir kernel list` names them",
             Problem::Missing { .. } => "use a newer kernel, or run on the simulator (`--on sim`)",

@@ -62,15 +62,31 @@ pub fn fork(on_death: Signal) -> io::Result<Forked> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            rustix::process::set_parent_process_death_signal(Some(on_death))?;
-            // It may have ended before.
-            if rustix::process::getppid() != Some(parent) {
+            if !die_with(parent, on_death)? {
                 std::process::exit(1);
             }
             Ok(Forked::Child)
         }
         child => Ok(Forked::Parent(child.cast_unsigned())),
     }
+}
+
+/// Makes the kernel kill this process when the thread that has started it ends, however it ends. `parent` is that thread's process. Call it
+/// after [`enter`](crate::enter). False if that process has ended already.
+///
+/// # Errors
+/// The kernel's.
+pub fn end_with(parent: u32) -> io::Result<bool> {
+    match i32::try_from(parent).ok().and_then(Pid::from_raw) {
+        Some(parent) => die_with(parent, Signal::KILL),
+        None => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn die_with(parent: Pid, on_death: Signal) -> io::Result<bool> {
+    rustix::process::set_parent_process_death_signal(Some(on_death))?;
+    // It may have ended before.
+    Ok(rustix::process::getppid() == Some(parent))
 }
 
 /// From now on processes that this process's children leave behind become its own children.

@@ -89,7 +89,8 @@ fn order() -> Check {
     }
 }
 
-fn namespaces(privilege: std::io::Result<Privilege>) -> Check {
+/// Whether this process can make network namespaces. `privilege` is the result of [`weir_linux::enter`].
+pub fn namespaces(privilege: std::io::Result<Privilege>) -> Check {
     let name = "network namespaces";
     match privilege {
         Ok(Privilege::Root) => check(name, Status::Ok, "can be made directly", ""),

@@ -69,7 +69,9 @@ pub use names::{Names, level_named, short_level};
 pub use plot::{Axis, Plot};
 pub use prototypes::{Named, know};
 pub use run::{Carriage, Flow, Group, Ip, Pair, Run, Station, Window};
-pub use schema::{SettingHelp, describe_parameters, describe_setting, describe_setting_in, schema};
+pub use schema::{
+    SettingHelp, describe_members, describe_parameters, describe_setting, describe_setting_in, schema,
+};
 pub use template::template;
 pub use vary::leading_number;
 pub use weir_endpoint::{Buffer, Settings};

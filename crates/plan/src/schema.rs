@@ -8,7 +8,7 @@ mod values;
 use crate::diagnostic::{Fault, suggest};
 use crate::file::File;
 use crate::tree::{Entry, Item, Node, Table};
-pub use help::{SettingHelp, describe_parameters, describe_setting, describe_setting_in};
+pub use help::{SettingHelp, describe_members, describe_parameters, describe_setting, describe_setting_in};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod commands;
 mod completion;
 mod error;
 mod execute;
@@ -12,6 +13,7 @@ mod sweep;
 mod watch;
 
 pub use build::build_of;
+pub use commands::{NOT_PERMITTED, PERMIT, commands_of};
 pub use completion::Completion;
 pub use error::SessionError;
 pub use execute::{Caller, Done, Execution, execute};

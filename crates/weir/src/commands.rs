@@ -1,36 +1,14 @@
-//! The commands of labs. A live run executes them on this machine, as the user who runs weir and with the whole of the file
-//! system, and a lab may come from a stranger: weir shows them before anything runs, and runs them only with permission.
+//! The permission for commands of labs: given on the command line, or at the terminal.
 
 use crate::cli::EngineName;
 use crate::failure::Failure;
 use crate::say;
-use std::fmt::Write;
 use std::io::IsTerminal;
-use weir_base::terminal::printable_line;
 use weir_plan::Lab;
+use weir_session::{NOT_PERMITTED, PERMIT, commands_of};
 
 /// Proof that commands may be run, or that there are none. Only [`leave`] makes it.
 pub(crate) struct Leave(());
-
-/// A lab's commands as text; empty if it has none.
-pub(crate) fn listed(lab: &Lab) -> String {
-    let commands = lab.commands();
-    if commands.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("commands that live runs of {} execute on this machine:\n", lab.name());
-    for command in commands {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  in host {}:", command.host);
-        for (name, value) in &command.environment {
-            let _ = writeln!(text, "    {}={}", printable_line(name), printable_line(value));
-        }
-        for line in command.command.trim_end().lines() {
-            let _ = writeln!(text, "    {}", printable_line(line));
-        }
-    }
-    text
-}
 
 /// Permission to run the labs' commands: given on the simulator and without commands; otherwise by `allowed`, or by a yes at
 /// the terminal.
@@ -45,7 +23,7 @@ pub(crate) fn leave<'a>(
     if allowed || !engines.contains(&EngineName::Live) {
         return Ok(Leave(()));
     }
-    let commands: String = labs.map(listed).collect();
+    let commands: String = labs.map(commands_of).collect();
     if commands.is_empty() {
         return Ok(Leave(()));
     }
@@ -59,8 +37,5 @@ pub(crate) fn leave<'a>(
             return Ok(Leave(()));
         }
     }
-    Err(Failure::bad_input(
-        "the commands need your permission, and nothing was run",
-        "read them; --allow-commands permits them to run, as the user who runs weir",
-    ))
+    Err(Failure::bad_input(NOT_PERMITTED, PERMIT))
 }

@@ -20,7 +20,7 @@ use weir_live::Live;
 use weir_plan::Lab;
 use weir_record::Summary;
 use weir_report::Columns;
-use weir_session::{Caller, Done, Execution, build_of};
+use weir_session::{Caller, Done, Execution, build_of, commands_of};
 use weir_sim::Simulator;
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let _ = weir_linux::enter();
     }
     if args.dry_run {
-        return print(&(outline(&lab, &engines, args.live_jobs) + &commands::listed(&lab)));
+        return print(&(outline(&lab, &engines, args.live_jobs) + &commands_of(&lab)));
     }
     if let Some(scheduler) = &args.dask {
         let Swept { path, done, kept } = dask::sweep(args, scheduler)?;

@@ -62,6 +62,12 @@ pub fn describe_setting_in(schema: &'static Value, path: &str) -> Option<Setting
     Some(help(root, path, schema))
 }
 
+/// The members of a kind (`queue`), each with what it is in a sentence; empty if there is no such kind.
+pub fn describe_members(what: &str) -> Vec<(&'static str, &'static str)> {
+    let forms = SCHEMA["$defs"][what]["anyOf"].as_array().into_iter().flatten();
+    forms.filter_map(|form| Some((form["title"].as_str()?, description(form)?))).collect()
+}
+
 /// The parameters of the member of a registry (of the queue `pie`); empty if there is no such member.
 pub fn describe_parameters(what: &str, member: &str) -> Vec<SettingHelp> {
     let root = Root(&SCHEMA);
@@ -167,6 +173,18 @@ mod tests {
         }
         assert!(seen > 200, "{seen}");
         assert!(lacking.is_empty(), "{} of {seen}: {lacking:#?}", lacking.len());
+    }
+
+    #[test]
+    fn the_members_of_a_kind_are_those_of_its_registry() {
+        for registry in &REGISTRIES {
+            let known: Vec<&str> = registry.names.iter().map(|(name, _)| *name).collect();
+            let described = describe_members(registry.what);
+            assert_eq!(described.iter().map(|(name, _)| *name).collect::<Vec<_>>(), known);
+            assert!(described.iter().all(|(_, sentence)| !sentence.is_empty()));
+        }
+        assert!(describe_members("utility").iter().any(|(name, _)| *name == "log"));
+        assert_eq!(describe_members("nothing"), []);
     }
 
     #[test]
