@@ -51,7 +51,11 @@ impl AtNode {
             admit: Some(admit),
             rate: None,
             deadline: None,
+            ef_deadline: None,
             size: args.deadline.map(|_| Bytes::new(bytes + bytes / MORE + (1 << 20))),
+            chunk: None,
+            fec: None,
+            reorder: None,
             newest: false,
         };
         // A sender that was killed has left its own.
