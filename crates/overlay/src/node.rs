@@ -181,6 +181,9 @@ struct Port<C> {
 
 /// Zombies leave at this rate at least, so that a link that tells no capacity holds none for ever.
 const LEAST_DRAIN: Rate = Rate::from_bits_per_sec(8000);
+/// Zombies wait for a link no longer than this. A link that has just come up may tell a capacity far too low, or none; while the largest
+/// gradient toward it is that of zombies, packets of other bins wait too.
+const LONGEST_DRAIN: Span = Span::from_secs(1);
 
 impl<C: Cat> Port<C> {
     /// Gives the link a datagram. Zombies of this kind wait for it.
@@ -194,7 +197,7 @@ impl<C: Cat> Port<C> {
     /// The link's time is taken by so many bytes, whether it sends them or they are zombies.
     fn occupy(&mut self, bytes: Bytes, now: Time) {
         let capacity = self.cat.capacity().max(LEAST_DRAIN);
-        self.drains_at = self.drains_at.max(now) + capacity.time_to_send(bytes);
+        self.drains_at = (self.drains_at.max(now) + capacity.time_to_send(bytes)).min(now + LONGEST_DRAIN);
     }
 
     /// Zombies leave: in the time that the link has, or else in the turn of the next packets.

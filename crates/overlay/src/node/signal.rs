@@ -137,6 +137,8 @@ impl<B: Body, C: Cat> Node<B, C> {
         link.depths.due = now;
         link.depths.cursor = None;
         link.told = SentCapacity::default();
+        // What the link was given before does not occupy it any more.
+        (link.drains_at, link.owed) = (now, 0);
         if change == Change::Up {
             // The other end may have been apart from the network: it is told everything.
             link.flood_links = self.database.all_links().map(|links| links.origin).collect();

@@ -1,9 +1,11 @@
 //! Kills, returns, partitions and bad links.
 
-use super::{PAYLOAD, config, ms};
+use super::{Node, PAYLOAD, config, ms};
+use crate::cat::Reported;
 use crate::harness::{Change, Faults, Flow, Net, at, group, id, node};
 use crate::linkstate::database::OLDEST;
-use weir_base::{Random, Rate, Span};
+use crate::site::Carried;
+use weir_base::{Bytes, Random, Rate, Span};
 
 /// Two paths of two links from node 0 to node 3, over nodes 1 and 2.
 fn two_paths() -> Net {
@@ -96,6 +98,16 @@ fn a_restarted_receiver_asks_for_the_contexts_that_it_has_lost() {
     net.run(at(8000));
     let rate = net.rate(flow, 1, at(6000), at(8000));
     assert!(rate > 3.8, "{rate} Mbit/s of 4");
+}
+
+#[test]
+fn zombies_wait_a_second_at_most_for_a_link_that_has_told_no_capacity_yet() {
+    let mut node: Node<Carried, Reported> = Node::new(id(0), 1, config()).unwrap();
+    let port = node.connect(Reported { is_up: true, ..Reported::default() }).unwrap();
+    let kind = node.config.zombies;
+    // By the least rate these are 44 s.
+    (0..40).for_each(|_| node.ports[port].offer(Bytes::new(1100), &kind, at(0)));
+    assert_eq!(node.ports[port].drains_at, at(1000));
 }
 
 #[test]

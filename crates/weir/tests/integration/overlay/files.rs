@@ -15,7 +15,7 @@ const GROUP: &str = "239.1.2.3";
 
 /// The sites with their nodes, and a folder for each to receive in.
 struct Sites {
-    _nodes: Vec<Node>,
+    nodes: Vec<Node>,
     triangle: Triangle,
 }
 
@@ -78,7 +78,7 @@ impl Sites {
         (0..NAMES.len()).for_each(|node| triangle.write_with(node, keys, ""));
         change(&triangle);
         let nodes = triangle.start_all();
-        let sites = Sites { _nodes: nodes, triangle };
+        let sites = Sites { nodes, triangle };
         (0..NAMES.len()).for_each(|node| fs::create_dir(sites.folder_of(node)).unwrap());
         Some(sites)
     }
@@ -267,16 +267,20 @@ fn a_group_gets_files_over_a_link_that_loses_packets_and_each_receiver_is_told()
 
 #[test]
 fn a_receiver_that_falls_silent_is_told_and_the_others_get_all() {
-    let Some(sites) = Sites::new() else { return };
+    let Some(mut sites) = Sites::new() else { return };
     for (from, to) in [(0, 1), (0, 2)] {
         sites.queue(from, to, SLOW);
     }
     let receivers = [1, 2].map(|node| sites.receive(node, &["--group", GROUP]));
     let contents = bytes(4 * BLOCK);
     let file = sites.file("data", &contents);
-    let sender = sites.begin(&[&file], GROUP, &["--receivers", "2", "--timeout", "5s", "--json"]);
+    let sender = sites.begin(&[&file], GROUP, &["--receivers", "2", "--timeout", "10s", "--json"]);
     sites.until_part(2, "data", BLOCK);
     receivers[1].signal(Signal::STOP);
+    // The node of the other one starts again: it joins the group and the session again.
+    sites.nodes[1].0.kill().unwrap();
+    sites.nodes[1].0.wait().unwrap();
+    sites.nodes[1] = sites.triangle.start(1);
     let output = sender.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let why = text(&output.stderr);
