@@ -1,7 +1,7 @@
 //! Files from one host to the members of a multicast group, pure: who sends what when, and who asks for what again. Each member has a session of
 //! its own with the sender, over a connection that loses nothing: there files are offered, digests of blocks told and ends confirmed, by the
 //! messages of [`crate::transfer`]. The bytes go to the group in datagrams, each a [`FRAGMENT`] of a block, and datagrams may be lost. A member
-//! asks for what has not come (negative acknowledgement), and the sender sends that again to all.
+//! asks for what has not come (negative acknowledgement), and the sender retransmits that to all.
 //!
 //! Source: RFC 5740 and RFC 5401 (NORM) for negative acknowledgements and for repair before new data; digest A 7.6 for the window, which is
 //! set anew each 100 ms. Unlike NORM, what is asked for and what is confirmed goes over the sessions, and there is no parity: the overlay repairs

@@ -1,5 +1,5 @@
-//! Transfers of files between two hosts, whatever carries them: the TCP connections of `weir circuit`, SLIQ (`weir sliq`), or what the overlay carries (`weir overlay send`). A session
-//! is one [`Sending`] and one [`Receiving`], which hold what was offered, told, sent and stored; a carrier brings messages and blocks
+//! Transfers of files between two hosts, whatever carries them: the TCP connections of `weir circuit`, SLIQ (`weir sliq`), or what the
+//! overlay carries (`weir overlay send`). A session is one [`Sending`] and one [`Receiving`], which hold what was offered, told, sent and stored; a carrier brings messages and blocks
 //! from one to the other. Beside them: the keys by which hosts authenticate each other, and the folder of received files.
 
 mod aligned;
@@ -13,6 +13,7 @@ mod report;
 mod send;
 pub(crate) mod silence;
 mod source;
+mod threads;
 
 pub(crate) use aligned::Aligned;
 pub use files::address;
@@ -25,6 +26,7 @@ pub(crate) use receive::{Carrier, Looked, Receiving};
 pub(crate) use report::Report;
 pub(crate) use send::{Heard, Outgoing, Sending, Sums, lost, same_command};
 pub(crate) use source::Source;
+pub(crate) use threads::Threads;
 
 use std::fs::File;
 use std::io::{self, Read};

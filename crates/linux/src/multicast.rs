@@ -3,7 +3,7 @@
 
 use crate::auxdata::{Auxdata, BESIDE};
 use crate::option;
-use crate::ring::bind;
+use crate::ring::{bind, take_all};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
@@ -53,13 +53,7 @@ impl Multicast {
         for option in [libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
             option::set(&socket, libc::SOL_PACKET, option, 1 as libc::c_int)?;
         }
-        let all = libc::packet_mreq {
-            mr_ifindex: device as i32,
-            mr_type: libc::PACKET_MR_ALLMULTI as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        option::set(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, all)?;
+        take_all(&socket, device, libc::PACKET_MR_ALLMULTI)?;
         bind(&socket, device, libc::ETH_P_IP as u16)?;
         Ok(Multicast { socket, device })
     }

@@ -5,7 +5,7 @@
 
 use crate::auxdata::{Auxdata, BESIDE};
 use crate::option;
-use crate::ring::{bind, packet_socket};
+use crate::ring::{bind, packet_socket, take_all};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 
@@ -150,14 +150,7 @@ impl Port {
             // Without CAP_NET_ADMIN the system's limit holds.
             let _ = force(&socket, WAITING);
         }
-        // Promiscuous mode ends with the socket.
-        let all = libc::packet_mreq {
-            mr_ifindex: device as i32,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        option::set(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, all)?;
+        take_all(&socket, device, libc::PACKET_MR_PROMISC)?;
         bind(&socket, device, libc::ETH_P_ALL as u16)?;
         Ok(Port { socket, counted: Frames::default() })
     }

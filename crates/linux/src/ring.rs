@@ -252,6 +252,13 @@ pub fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, protocol)?)
 }
 
+/// Lets the device take more frames than its own while the socket is open: `kind` is `PACKET_MR_PROMISC` for all, or `PACKET_MR_ALLMULTI`.
+pub(crate) fn take_all(socket: &OwnedFd, device: u32, kind: libc::c_int) -> io::Result<()> {
+    let all =
+        libc::packet_mreq { mr_ifindex: device as i32, mr_type: kind as u16, mr_alen: 0, mr_address: [0; 8] };
+    option::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, all)
+}
+
 /// Starts reception of one protocol from the device of this index, or from every device with 0.
 pub fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: plain data for which all zeros is a valid value.

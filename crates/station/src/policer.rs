@@ -3,8 +3,7 @@
 //! that the excess bucket covers is yellow, any other is red. Red packets are dropped, green and yellow ones pass. The records
 //! have the counts of each colour.
 //!
-//! A burst counts IP bytes; buckets are full
-//! at the start (section 3).
+//! A burst counts IP bytes; buckets are full at the start (section 3).
 
 use crate::{Parameters, StationContext};
 use schemars::JsonSchema;

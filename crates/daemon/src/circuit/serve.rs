@@ -10,14 +10,14 @@ use crate::frame::status::{Part, Status};
 use crate::frame::{Common, Daemon, Process, log};
 use crate::output::print;
 use crate::transfer::{
-    Aligned, Carrier, Folder, Keys, Looked, PublicKey, Receiving, STOPPED, UNKNOWN, guard, random,
+    Aligned, Carrier, Folder, Keys, Looked, PublicKey, Receiving, STOPPED, Threads, UNKNOWN, guard, random,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,8 +25,6 @@ use weir_base::Bytes;
 use weir_circuit::transfer::{BlockHeader, Digest, Message};
 use weir_linux::claim_processor;
 
-/// Most connections at a time, of all sessions.
-const MOST_CONNECTIONS: usize = 256;
 /// Most connections that carry a session's blocks.
 pub(crate) const MOST_STREAMS: u32 = 64;
 /// How long a host may take to say what it wants.
@@ -39,8 +37,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 const BEHIND: usize = 8;
 /// Interval between checks whether it is to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How long sessions may take to end when it is to stop.
-const ENDING: Duration = Duration::from_secs(1);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 /// Length of the token at the beginning of a connection with blocks.
@@ -55,7 +51,8 @@ struct Server {
     keys: Keys,
     allowed: Mutex<Vec<PublicKey>>,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
-    connections: AtomicUsize,
+    /// Threads of connections, of all sessions.
+    connections: Threads,
     /// Whole files and bytes of the sessions that are over.
     whole: AtomicU64,
     received: AtomicU64,
@@ -102,7 +99,7 @@ fn serve(args: &ServeArgs, process: &Process) -> Result<(), Failure> {
         keys,
         allowed: Mutex::new(args.allow.clone()),
         sessions: Mutex::default(),
-        connections: AtomicUsize::new(0),
+        connections: Threads::default(),
         whole: AtomicU64::new(0),
         received: AtomicU64::new(0),
     });
@@ -120,21 +117,14 @@ fn serve(args: &ServeArgs, process: &Process) -> Result<(), Failure> {
             continue;
         }
         let Ok((stream, from)) = listener.accept() else { continue };
-        if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-            server.connections.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
         let here = server.clone();
-        let work = move || {
+        // One too many hears the end of its connection.
+        server.connections.spawn(move || {
             log::debug(&format!("{from} has connected"));
             if let Err(error) = here.connection(stream) {
                 log::error(&format!("weir: {from}: {error}"));
             }
-            here.connections.fetch_sub(1, Ordering::Relaxed);
-        };
-        if std::thread::Builder::new().spawn(work).is_err() {
-            server.connections.fetch_sub(1, Ordering::Relaxed);
-        }
+        });
     }
     server.stop();
     Ok(())
@@ -178,10 +168,7 @@ impl Server {
         for session in guard(&self.sessions).values() {
             session.refuse(&STOPPED);
         }
-        let until = Instant::now() + ENDING;
-        while self.connections.load(Ordering::Relaxed) > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        self.connections.wait();
     }
 
     fn status(&self, at: &str) -> Status {

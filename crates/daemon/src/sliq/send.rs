@@ -7,8 +7,7 @@ use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Common, Daemon, Process, log};
 use crate::transfer::{
-    Ask, Frame, Heard, INTERRUPTED, MOST_FILES, Outgoing, Report, Sending, Sums, Talk, open, same_command,
-    silence,
+    Ask, Frame, Heard, INTERRUPTED, MOST_FILES, Outgoing, Report, Sending, Sums, Talk, open, silence,
 };
 use rustix::event::PollFlags;
 use std::io;
@@ -72,7 +71,7 @@ fn send(args: &SendArgs, process: &Process) -> Result<(), Failure> {
         ended: None,
         report: Report::new(args.json, Time::ZERO),
         look: clock.now() + LOOK,
-        tell_next: Time::ZERO,
+        teller: silence::Teller::default(),
         looked_for_reports: false,
         over: false,
     };
@@ -165,8 +164,7 @@ struct Transfer<'a> {
     ended: Option<Result<(), Failure>>,
     report: Report,
     look: Time,
-    /// When the user is next told that the other host is silent.
-    tell_next: Time,
+    teller: silence::Teller,
     /// Whether it is known that reports come, or the user was told that none do.
     looked_for_reports: bool,
     over: bool,
@@ -229,10 +227,7 @@ impl Transfer<'_> {
     fn tell_silence(&mut self, host: &mut Host, now: Time) {
         let Some(link) = host.link(self.number).filter(|_| self.began.is_some()) else { return };
         let silent = now.since(link.last_heard());
-        if silent >= silence::QUIET && now >= self.tell_next {
-            self.tell_next = now + silence::EACH;
-            silence::tell(self.remote.at, silent.as_secs_f64());
-        }
+        self.teller.look(self.remote.at, silent, now);
     }
 
     /// Ends the transfer, with this result unless it has one.
@@ -270,13 +265,7 @@ impl Application for Transfer<'_> {
         let silent = host.link(self.number).is_some_and(|link| self.remote.is_silent(link, now));
         if silent {
             let lost = match self.began {
-                Some(_) if !matches!(self.data, Data::Input { .. }) => {
-                    let message = format!(
-                        "{} has been silent for too long; the same command resumes the transfer",
-                        self.remote.at
-                    );
-                    Failure::failed_with(message, same_command())
-                }
+                Some(_) if !matches!(self.data, Data::Input { .. }) => silence::too_long(self.remote.at),
                 began => self.remote.lost(began.is_some()),
             };
             self.end(Err(lost), host);

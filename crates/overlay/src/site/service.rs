@@ -24,7 +24,7 @@ const LEAST_REORDER: Span = Span::from_millis(1);
 const MOST_REORDER: Span = Span::from_secs(60);
 
 /// A service. Datagrams for which all of its conditions hold are its own; the first service that fits a flow is the flow's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Its name in messages and tables.

@@ -258,13 +258,7 @@ impl Session<'_> {
         let mut lengths = vec![];
         let mut receiver: Option<Receiver> = None;
         loop {
-            if let Some(report) = self.report()? {
-                connection.say(&report)?;
-            }
-            if self.files.looks() {
-                for message in self.files.look(self.server.folder())? {
-                    connection.say(&message)?;
-                }
+            if self.look(connection)? {
                 if !self.files.looks() {
                     receiver = Some(Receiver::new(number, std::mem::take(&mut lengths)));
                 }

@@ -109,14 +109,7 @@ impl Session<'_> {
         let mut is_asked = false;
         let mut heard = Instant::now();
         loop {
-            if let Some(report) = self.report()? {
-                connection.say(&report)?;
-            }
-            // What earlier attempts have left is read block by block, so that the sender hears of this host meanwhile.
-            if self.files.looks() {
-                for message in self.files.look(self.server.folder())? {
-                    connection.say(&message)?;
-                }
+            if self.look(connection)? {
                 heard = Instant::now();
                 continue;
             }

@@ -1,19 +1,13 @@
 //! What all sessions of a receiver share: its folder, who may send, and what is counted.
 
 use crate::frame::status::{Part, Status};
-use crate::transfer::{Folder, STOPPED, guard};
+use crate::transfer::{Folder, STOPPED, Threads, guard};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 use weir_base::Prefix;
-
-/// Most sessions at a time.
-const MOST: usize = 256;
-/// How long sessions may take to end when the receiver is to stop.
-const ENDING: Duration = Duration::from_secs(1);
 
 /// What is shown of a session.
 pub(super) struct Shown {
@@ -29,8 +23,7 @@ pub(super) struct Server {
     stop: Arc<AtomicBool>,
     sessions: Mutex<BTreeMap<u64, Arc<Shown>>>,
     begun: AtomicU64,
-    /// Threads of sessions.
-    threads: AtomicUsize,
+    threads: Threads,
     /// Whole files and bytes of the sessions that are over.
     whole: AtomicU64,
     received: AtomicU64,
@@ -45,7 +38,7 @@ impl Server {
             stop,
             sessions: Mutex::default(),
             begun: AtomicU64::new(0),
-            threads: AtomicUsize::new(0),
+            threads: Threads::default(),
             whole: AtomicU64::new(0),
             received: AtomicU64::new(0),
         }
@@ -60,24 +53,12 @@ impl Server {
     /// Does the work of a session on a thread. Returns false if there are too many.
     pub(super) fn spawn(self: &Arc<Server>, work: impl FnOnce(&Arc<Server>) + Send + 'static) -> bool {
         let here = self.clone();
-        let is_one_too_many = self.threads.fetch_add(1, Ordering::Relaxed) >= MOST;
-        let work = move || {
-            work(&here);
-            here.threads.fetch_sub(1, Ordering::Relaxed);
-        };
-        let is_spawned = !is_one_too_many && std::thread::Builder::new().spawn(work).is_ok();
-        if !is_spawned {
-            self.threads.fetch_sub(1, Ordering::Relaxed);
-        }
-        is_spawned
+        self.threads.spawn(move || work(&here))
     }
 
     /// Waits a while for the sessions to end.
     pub(super) fn wait(&self) {
-        let until = Instant::now() + ENDING;
-        while self.threads.load(Ordering::Relaxed) > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        self.threads.wait();
     }
 
     /// The folder for received files.

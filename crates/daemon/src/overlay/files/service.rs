@@ -47,16 +47,9 @@ impl AtNode {
             from: Some(prefix(source(to)?)?),
             to: Some(prefix(to.ip())?),
             ports: to.port().to_string().parse::<Ports>().ok(),
-            dscp: None,
             admit: Some(admit),
-            rate: None,
-            deadline: None,
-            ef_deadline: None,
             size: args.deadline.map(|_| Bytes::new(bytes + bytes / MORE + (1 << 20))),
-            chunk: None,
-            fec: None,
-            reorder: None,
-            newest: false,
+            ..Service::default()
         };
         // A sender that was killed has left its own.
         let _ = ask(&node, &Question::Remove(name.clone()));

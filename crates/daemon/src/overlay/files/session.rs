@@ -1,5 +1,6 @@
 //! A session of a receiver with a sender: its files, and what is shown of it. It ends when it is dropped.
 
+use super::connection::Connection;
 use super::server::{Server, Shown};
 use crate::frame::log;
 use crate::transfer::Files;
@@ -34,7 +35,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// The session must end.
-    pub(super) fn report(&mut self) -> io::Result<Option<Message>> {
+    fn report(&mut self) -> io::Result<Option<Message>> {
         self.server.check(self.shown.from)?;
         if Instant::now() < self.next {
             return Ok(None);
@@ -44,6 +45,24 @@ impl Session<'_> {
         self.shown.bytes.store(files.received(), Ordering::Relaxed);
         self.shown.whole.store(files.whole().0 as u64, Ordering::Relaxed);
         Ok(Some(Message::Progress { bytes: files.received(), after_ns: None }))
+    }
+
+    /// Says the report if it is due, and what the next look at what earlier attempts have left has found: that is read block by block, so that
+    /// the sender hears of this host meanwhile. Returns whether there was something to look at.
+    ///
+    /// # Errors
+    /// The session must end.
+    pub(super) fn look(&mut self, connection: &mut Connection) -> io::Result<bool> {
+        if let Some(report) = self.report()? {
+            connection.say(&report)?;
+        }
+        if !self.files.looks() {
+            return Ok(false);
+        }
+        for message in self.files.look(self.server.folder())? {
+            connection.say(&message)?;
+        }
+        Ok(true)
     }
 
     /// Whether all files are whole.

@@ -6,9 +6,7 @@ use crate::failure::Failure;
 use crate::frame::Process;
 use crate::frame::status::Board;
 use crate::sliq::Now;
-use crate::transfer::{
-    Ask, Frame, Heard, INTERRUPTED, Outgoing, Report, Sending, Talk, lost, same_command, silence,
-};
+use crate::transfer::{Ask, Frame, Heard, INTERRUPTED, Outgoing, Report, Sending, Talk, lost, silence};
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -43,7 +41,7 @@ pub(super) fn send(
         board,
         report,
         heard: clock.now(),
-        tell_next: Time::ZERO,
+        teller: silence::Teller::default(),
         process,
     };
     let ended = std::thread::scope(|scope| {
@@ -100,9 +98,9 @@ struct Following<'a> {
     to: SocketAddr,
     board: Board,
     report: Report,
-    /// When the receiver said something last, and when the user is next told that it is silent.
+    /// When the receiver said something last.
     heard: Time,
-    tell_next: Time,
+    teller: silence::Teller,
     process: &'a Process,
 }
 
@@ -142,14 +140,9 @@ impl Following<'_> {
     fn look_for_silence(&mut self, now: Time) -> Result<(), Failure> {
         let silent = now.since(self.heard);
         if silent > self.args.timeout {
-            let message =
-                format!("{} has been silent for too long; the same command resumes the transfer", self.to);
-            return Err(Failure::failed_with(message, same_command()));
+            return Err(silence::too_long(self.to));
         }
-        if silent >= silence::QUIET && now >= self.tell_next {
-            self.tell_next = now + silence::EACH;
-            silence::tell(self.to, silent.as_secs_f64());
-        }
+        self.teller.look(self.to, silent, now);
         Ok(())
     }
 }
