@@ -8,7 +8,7 @@ PREFIX  ?= /usr/local
 # The kernel controls of bpf/ are built in if their build dependencies are installed. A recipe asks when it runs, after `need-build`.
 FEATURES = $$(scripts/deps features)
 # Clippy compiles the workspace, as it does in `cargo clippy`, but to programs: nothing is read twice. Its warnings are errors.
-LINTED  := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+LINTED  := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/linted CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
 .PHONY: demo test build deps python python-stubs python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
