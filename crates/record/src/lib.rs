@@ -59,7 +59,7 @@ pub use packed::PackedHistogram;
 pub use records::Records;
 pub use seal::{check_lengths, read_sealed, read_shard_sealed, run_count, seal};
 pub use selector::{Statistic, ValueSelector};
-pub use series::{SeriesSet, Subject, Values, flow_series, series};
+pub use series::{SeriesSet, Subject, Values, added, flow_series, series};
 pub use shard::{read_shard, write_shard};
 pub use spread::{SHARES, Spread, spreads};
 pub use sum::Sealed;

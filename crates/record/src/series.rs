@@ -218,6 +218,14 @@ impl SeriesSet<'_> {
     }
 }
 
+/// The sum of two series, point by point; a point without a value in one of them has that of the other.
+pub fn added(mut one: Values, other: Values) -> Values {
+    for (one, other) in one.iter_mut().zip(other) {
+        *one = one.map_or(other, |one| Some(one + other.unwrap_or_default()));
+    }
+    one
+}
+
 /// Records of the instrumented links.
 fn links<'r>(grid: &Grid, info: &RunInfo, records: &'r Records) -> Vec<Option<LinkPoints<'r>>> {
     let empty = || LinkPoints { samples: grid.points(), classes: vec![] };

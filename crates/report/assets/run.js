@@ -35,7 +35,10 @@ weir.plots = (host) => {
       // The plots of an overlay have the width of the page.
       inside.set(kind, el("div", { class: kind === "overlay" ? "overlay" : "inside" }));
       host.append(el("h2", null, HEADINGS[kind]), inside.get(kind));
-      if (kind === "overlay" && runs.length === 1) weir.topology(inside.get(kind), group, runs[0]);
+      if (kind === "overlay" && runs.length === 1) {
+        weir.topology(inside.get(kind), group, runs[0]);
+        if (runs[0].overlay.admission) weir.admission(inside.get(kind), group, runs[0]);
+      }
     }
     return inside.get(kind);
   }

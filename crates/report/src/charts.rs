@@ -1,5 +1,6 @@
 //! The plots of a run's page: the series in each plot, their titles and their colours.
 
+mod admission;
 mod drawn;
 mod names;
 mod overhead;
@@ -66,6 +67,7 @@ pub(crate) fn charts(info: &RunInfo, view: &View<'_>, records: &Records, runs: u
         source.fates(),
         source.retransmissions(),
         source.backlog(),
+        source.admitted(),
         overhead::overhead(&set),
     ];
     let charts = [source.goodput(), source.delay()].into_iter().chain(own).chain(rest);

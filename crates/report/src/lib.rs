@@ -76,7 +76,7 @@ pub struct WriteError {
 }
 
 /// The files in `report/assets/` of every report: names and contents.
-pub const ASSETS: [(&str, &str); 17] = [
+pub const ASSETS: [(&str, &str); 18] = [
     ("weir.css", include_str!("../assets/weir.css")),
     ("weir.js", include_str!("../assets/weir.js")),
     ("index.js", include_str!("../assets/index.js")),
@@ -90,6 +90,7 @@ pub const ASSETS: [(&str, &str); 17] = [
     ("plot.js", include_str!("../assets/plot.js")),
     ("flows.js", include_str!("../assets/flows.js")),
     ("topology.js", include_str!("../assets/topology.js")),
+    ("admission.js", include_str!("../assets/admission.js")),
     ("run.js", include_str!("../assets/run.js")),
     ("piece.js", include_str!("../assets/piece.js")),
     ("uplot.js", include_str!("../assets/uplot.js")),

@@ -1,9 +1,11 @@
 //! What a run's page shows of an overlay: its topology with the load of each link and the depths of each node over time, the links that
-//! each flow's packets take. All of it comes from records: links' bytes, and states of nodes.
+//! each flow's packets take, and who stopped flows and why. All of it comes from records: links' bytes, states of nodes, and decisions.
 
+mod admission;
 mod layout;
 mod table;
 
+pub use admission::{Admission, Decided, Stand};
 pub(crate) use table::tables;
 
 use weir_engine::FinishedRun;
@@ -51,6 +53,8 @@ pub struct Overlay {
     pub links: Vec<Link>,
     /// Flows that enter it and whose paths were recorded.
     pub flows: Vec<Flow>,
+    /// What was decided about flows; `None` if no flow may be refused.
+    pub admission: Option<Admission>,
 }
 
 /// A node.
@@ -110,6 +114,7 @@ pub(crate) fn overlay(run: &FinishedRun, view: &View<'_>, records: &Records) -> 
     overlay.nodes = of.nodes(&set);
     overlay.links = of.links(&set);
     overlay.flows = of.flows(&set, &overlay.links);
+    overlay.admission = admission::admission(run, records);
     Some(overlay)
 }
 
@@ -117,14 +122,6 @@ pub(crate) fn overlay(run: &FinishedRun, view: &View<'_>, records: &Records) -> 
 pub(crate) fn rates(set: &SeriesSet<'_>, growth: &Values) -> Values {
     let each = growth.iter().zip(set.covered_s());
     each.map(|(bytes, time)| bytes.filter(|_| time > 0.0).map(|bytes| MEGABITS * bytes / time)).collect()
-}
-
-/// The sum of two series, point by point.
-pub(crate) fn added(mut one: Values, other: Values) -> Values {
-    for (one, other) in one.iter_mut().zip(other) {
-        *one = one.map_or(other, |one| Some(one + other.unwrap_or_default()));
-    }
-    one
 }
 
 /// The overlay of a run's plan: the places of its nodes, and their stations.

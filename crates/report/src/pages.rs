@@ -419,7 +419,8 @@ fn comparison_scripts() -> Vec<String> {
 }
 
 fn run_scripts(runs: &[&Run]) -> Vec<String> {
-    let own = ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "topology.js", "run.js"];
+    let own =
+        ["uplot.js", "weir.js", "save.js", "plot.js", "flows.js", "topology.js", "admission.js", "run.js"];
     let mut scripts: Vec<String> = own.map(|file| format!("report/assets/{file}")).into();
     scripts.extend(runs.iter().map(|run| run_file(run, "js")));
     scripts

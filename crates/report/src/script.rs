@@ -346,7 +346,7 @@ pub(crate) fn series(run: &Run, series: &RunSeries, colours: &HashMap<String, us
     }
     if let Some(overlay) = &series.overlay {
         push(&mut script, b",\"overlay\":");
-        overlay::push(overlay, &mut script);
+        overlay::push(overlay, run, colours, &mut script);
     }
     push(&mut script, b"});\n");
     script

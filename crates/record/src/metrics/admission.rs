@@ -2,7 +2,7 @@
 //! refused.
 
 use super::value::{Distribution, Value, percent};
-use super::{Domain, Flows, Level, Metric, Reduction, View};
+use super::{Domain, Flows, Level, Metric, Plot, Reduction, View};
 use crate::records::Records;
 use std::collections::BTreeMap;
 use weir_base::{Span, Time};
@@ -58,16 +58,6 @@ impl Flows<'_> {
         let (on, all) =
             present.fold((0, 0), |(on, all), (_, standing)| (on + u64::from(standing == ON), all + 1));
         percent(on, all)
-    }
-
-    /// The mean of the rate at which flows were admitted, added up over flows, in Mbit/s.
-    fn admitted(&self) -> Option<f64> {
-        let told = self.each().filter_map(|flow| flow.states.get(ADMITTED));
-        let means = told.filter(|told| !told.within.is_empty()).map(|told| {
-            let sum: f64 = told.within.iter().sum();
-            sum / told.within.len() as f64
-        });
-        means.map(|mean| mean / 1e6).reduce(|sum, mean| sum + mean)
     }
 
     /// For each flow that was on at the end of the window, the time from the window's begin since which it was.
@@ -158,8 +148,21 @@ family! {
         definition: "Rate of payload at which flows were admitted, read at the end of each sample period: the mean over these periods, added up over flows. A flow that is off has 0.",
         source: SOURCE,
         domain: Domain::NotNegative,
-        states: STATES,
-        reduction: Reduction::FlowStates(|f, _| Value::from(f.admitted())),
+        states: &[ADMITTED],
+        reduction: Reduction::StateSum { per: 1e6 },
+    }
+
+    PRICE {
+        name: "price_kbit",
+        title: "Price",
+        unit: "kbit",
+        of: OF,
+        definition: "Depth toward a flow's destination that the flow saw last at the node where it enters, read at the end of each sample period: mean over flows and sample periods. Recorded with `details`.",
+        source: "the node's own state, read once a sample period",
+        domain: Domain::NotNegative,
+        states: &["price_bits"],
+        plot: Some(Plot { place: 10, key: "overlay-price", title: "Price" }),
+        reduction: Reduction::StateMean { per: 1e3 },
     }
 
     SETTLED {

@@ -30,17 +30,29 @@ impl Flows<'_> {
         ratio(100.0 * usable, arrived).map(|share| share.min(100.0))
     }
 
+    /// The values in the window of each of these states of each flow.
+    fn values_of<'s>(&'s self, states: &'s [&str]) -> impl Iterator<Item = &'s [f64]> + 's {
+        let told = self.each().flat_map(move |flow| states.iter().filter_map(|name| flow.states.get(name)));
+        told.map(|told| &*told.within)
+    }
+
     /// Mean of a state over flows and sample periods.
-    fn mean_of(&self, state: &str) -> Option<f64> {
-        let told = self.each().filter_map(|flow| flow.states.get(state)).map(|told| &told.within);
-        let (count, sum) =
-            told.fold((0, 0.0), |(count, sum), of| (count + of.len(), sum + of.iter().sum::<f64>()));
+    pub(super) fn mean_of(&self, states: &[&str]) -> Option<f64> {
+        let (count, sum) = self
+            .values_of(states)
+            .fold((0, 0.0), |(count, sum), of| (count + of.len(), sum + of.iter().sum::<f64>()));
         ratio(sum, count as f64)
+    }
+
+    /// The mean of a state over sample periods, added up over flows.
+    pub(super) fn sum_of(&self, states: &[&str]) -> Option<f64> {
+        let means = self.values_of(states).filter_map(|of| ratio(of.iter().sum(), of.len() as f64));
+        means.reduce(|sum, mean| sum + mean)
     }
 
     /// Mean of the efficiency that the plans expected, in percent.
     fn planned(&self, state: &str) -> Option<f64> {
-        self.mean_of(state).map(|mean| 100.0 * mean)
+        self.mean_of(&[state]).map(|mean| 100.0 * mean)
     }
 
     /// Growth of the counter at this place as a share of the growth of all, in percent.
@@ -119,7 +131,7 @@ family! {
         definition: "Rate at which a flow is to send by the reports of its aggregation point, headers included: mean over flows and sample periods. Its rate before the first report counts too.",
         source: TOLD,
         states: &[REPORTED],
-        reduction: Reduction::FlowStates(|f, _| Value::from(f.mean_of(REPORTED))),
+        reduction: Reduction::StateMean { per: 1.0 },
     }
 
     FIRST_CONTROLLER {

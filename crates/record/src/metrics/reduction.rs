@@ -33,6 +33,10 @@ pub(crate) enum Reduction {
     Share(MessageKind, MessageFate),
     /// The estimates of the path's rate that a transport records as the metric's state.
     Estimates,
+    /// The metric's state, divided by a number: the mean over flows and sample periods.
+    StateMean { per: f64 },
+    /// The metric's state, divided by a number: the mean over sample periods, added up over flows.
+    StateSum { per: f64 },
     /// The growth of the state of this place among the metric's states, as a share of the growth of them all, in percent.
     GrowthShare(usize),
     /// From a queue, or one class in it.
@@ -213,12 +217,20 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         Reduction::Took(_) | Reduction::Share(..) | Reduction::Messages(_) if !flows.has_messages => None,
         Reduction::Took(_) => defined(Distribution::of(flows.values(metric))),
         Reduction::Share(kind, fate) => defined(flows.share(kind, fate)),
-        Reduction::Estimates | Reduction::GrowthShare(_) | Reduction::FlowStates(_) if !flows.has_states => {
+        Reduction::Estimates
+        | Reduction::StateMean { .. }
+        | Reduction::StateSum { .. }
+        | Reduction::GrowthShare(_)
+        | Reduction::FlowStates(_)
+            if !flows.has_states =>
+        {
             None
         }
         Reduction::Estimates => {
             defined(Distribution::of(flows.estimates(metric.states).map(|(estimate, _)| estimate)))
         }
+        Reduction::StateMean { per } => defined(flows.mean_of(metric.states).map(|mean| mean / per)),
+        Reduction::StateSum { per } => defined(flows.sum_of(metric.states).map(|sum| sum / per)),
         Reduction::GrowthShare(place) => defined(flows.growth_share(metric.states, place)),
         Reduction::FlowStates(f) => defined(f(flows, metric.states)),
         Reduction::Messages(f) | Reduction::Special(f) => defined(f(flows)),

@@ -1,18 +1,28 @@
 //! Recorded states of each group's connections over time: their estimates of the path's rate, and the growth of their counters.
 
-use super::{SeriesSet, Values};
+use super::{SeriesSet, Values, added};
 use crate::metrics::{Metric, Reduction, ratio};
 use crate::types::{Component, StateSample};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl SeriesSet<'_> {
-    /// A metric of a group's recorded states: the mean over the flows and samples of a point, or the share of a counter's growth in
-    /// the point. `None` if it is no such metric, or if the transport does not record it.
+    /// A metric of a group's recorded states: the mean over the flows and samples of a point, the mean over samples added up over flows,
+    /// or the share of a counter's growth in the point. `None` if it is no such metric, or if the transport does not record it.
     pub(super) fn of_states(&self, metric: &Metric, reduction: Reduction, group: u32) -> Option<Values> {
         match reduction {
-            Reduction::Estimates => {
+            Reduction::Estimates => self.of_states(metric, Reduction::StateMean { per: 1.0 }, group),
+            Reduction::StateMean { per } => {
                 let values = self.values_by(metric.states, group)?;
-                Some(self.grid.means_of(values.map(|(sample, ..)| (sample.at, sample.value))))
+                Some(self.grid.means_of(values.map(|(sample, ..)| (sample.at, sample.value / per))))
+            }
+            Reduction::StateSum { per } => {
+                let mut flows = BTreeMap::new();
+                for (sample, state, _) in self.values_by(metric.states, group)? {
+                    let means = flows.entry(state).or_insert_with(|| self.grid.means());
+                    means.add(self.grid.point(sample.at), sample.value / per);
+                }
+                flows.into_values().map(|means| means.values()).reduce(added)
             }
             Reduction::GrowthShare(place) => {
                 let mut points = vec![vec![0.0; metric.states.len()]; self.grid.count()];
@@ -54,7 +64,7 @@ impl SeriesSet<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::metrics::connection;
+    use crate::metrics::{admission, connection};
     use crate::types::{Component, FlowSample, Recorder, StateSample};
     use crate::{FlowInfo, GroupInfo, Records, RunInfo, Subject, View, series};
     use weir_base::{Span, Time};
@@ -83,5 +93,30 @@ mod tests {
         assert_eq!(of(&connection::FEC), [Some(0.0), Some(25.0), None]);
         assert_eq!(of(&connection::CAPACITY_ESTIMATE), [Some(8.0); 3]);
         assert_eq!(set.get(&connection::FEC, Subject::Group(0)), None);
+    }
+    #[test]
+    fn states_of_flows_are_averaged_or_added_up_over_the_flows_of_a_group() {
+        let info = RunInfo {
+            sample: Span::from_secs(1),
+            groups: vec![GroupInfo::default()],
+            flows: vec![FlowInfo::default(); 2],
+            ..RunInfo::default()
+        };
+        let mut records = Records::default();
+        // The second flow begins in the second second.
+        for (second, flow, rate, price) in
+            [(1, 0, 2e6, 8e3), (2, 0, 2e6, 8e3), (2, 1, 3e6, 4e3), (3, 0, 0.0, 6e3), (3, 1, 3e6, 6e3)]
+        {
+            let at = Time::ZERO + Span::from_secs(second);
+            records.flow(&FlowSample { at, flow, ..FlowSample::default() });
+            for (name, value) in [("admitted_bit_per_s", rate), ("price_bits", price)] {
+                records.state(&StateSample { at, of: Component::Controller(flow), name, value });
+            }
+        }
+        let view = View::after(info.warmup, &info, &records);
+        let set = series(&view, &records, 600);
+        let of = |metric| set.get(metric, Subject::Group(0)).unwrap();
+        assert_eq!(of(&admission::ADMITTED_RATE), [Some(2.0), Some(5.0), Some(3.0)]);
+        assert_eq!(of(&admission::PRICE), [Some(8.0), Some(6.0), Some(6.0)]);
     }
 }

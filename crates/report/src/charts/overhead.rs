@@ -1,8 +1,8 @@
 //! What an overlay's nodes send beyond payload, by parts, over time.
 
 use super::{Chart, Ink, Line};
-use crate::overlay::{PARTS, PAYLOAD, added, rates};
-use weir_record::SeriesSet;
+use crate::overlay::{PARTS, PAYLOAD, rates};
+use weir_record::{SeriesSet, added};
 
 /// The plot of what nodes send beyond payload, by parts; without lines if the run has no overlay.
 pub(super) fn overhead(set: &SeriesSet<'_>) -> Chart {

@@ -1,12 +1,15 @@
-//! An overlay in a run's script, as `assets/topology.js` reads it.
+//! An overlay in a run's script, as `assets/topology.js` and `assets/admission.js` read it.
 
-use super::push_json;
+use super::{push_json, push_name};
+use crate::charts::Ink;
 use crate::compact::{push_compact, push_line};
-use crate::overlay::Overlay;
+use crate::lab::Run;
+use crate::overlay::{Admission, Overlay};
+use std::collections::HashMap;
 use weir_record::Values;
 
 /// Appends the overlay as JSON.
-pub(super) fn push(overlay: &Overlay, script: &mut Vec<u8>) {
+pub(super) fn push(overlay: &Overlay, run: &Run, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
     script.extend(b"{\"p\":");
     push_compact(Some(overlay.period_s), script);
     script.extend(b",\"n\":");
@@ -57,6 +60,26 @@ pub(super) fn push(overlay: &Overlay, script: &mut Vec<u8>) {
             script.extend(b"},");
         }
         script.extend(b"]},");
+    }
+    script.extend(b"]");
+    if let Some(admission) = &overlay.admission {
+        push_admission(admission, run, colours, script);
+    }
+    script.extend(b"}");
+}
+
+/// Appends what was decided about flows: of each its name, its colour, and when, how it stands, by whom and why.
+fn push_admission(admission: &Admission, run: &Run, colours: &HashMap<String, usize>, script: &mut Vec<u8>) {
+    script.extend(b",\"admission\":{\"more\":");
+    push_json(&admission.more, script);
+    script.extend(b",\"flows\":[");
+    for flow in &admission.flows {
+        push_name(&flow.name, Ink::Group(flow.group), run, colours, script);
+        script.extend(b",\"d\":");
+        let stands: Vec<_> =
+            flow.stands.iter().map(|stand| (stand.at_s, &stand.standing, stand.by, &stand.why)).collect();
+        push_json(&stands, script);
+        script.extend(b"},");
     }
     script.extend(b"]}");
 }

@@ -210,6 +210,23 @@ const QUESTIONS: &[(&str, &str, Answer)] = &[
         "how deep are the bins of a node at 8 s?",
         Read("at(8); choose('Bins of', 'a'); found = row('Bins of a at 8 s', 'd', 3)", None, [15e3, 21e3]),
     ),
+    // From 12 s on the link has 5 Mbit/s, 4.8 of them payload: the flow of 6 Mbit/s cannot be carried, that of 3 can.
+    (
+        "refused",
+        "by whom and why was a flow stopped?",
+        Chosen("", &["Why flows were stopped", "large", "the planner", "did not fit into the"]),
+    ),
+    (
+        "refused",
+        "which share of its time was it admitted?",
+        Read("found = row('Why flows were stopped', 'large', 2)", None, [42.0, 60.0]),
+    ),
+    (
+        "refused",
+        "and the other one?",
+        Read("found = document.querySelectorAll('svg.admission rect.on.g0').length", None, [1.0, 1.0]),
+    ),
+    ("refused", "what would be best?", Run("Admitted and optimal rate")),
 ];
 
 fn weir(args: &[&str], folder: &Path) -> String {
@@ -492,6 +509,7 @@ labs! {
     circuit "circuit"
     streams "streams"
     overlay "overlay"
+    refused "refused"
 }
 
 fn answers(lab: &str) {
