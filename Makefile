@@ -96,7 +96,7 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test integration classes
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=600 $(CARGO) test --locked --profile checked -p weir --test integration overlay::a_stream_outlives
-	WEIR_OVERLAY_MINUTES=30 $(CARGO) test --locked --profile checked -p weir-overlay soak::
+	WEIR_OVERLAY_MINUTES=30 $(CARGO) test --locked --profile checked -p weir-overlay --lib -- soak:: kills::
 
 ## kernel-cost: measures what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md
 kernel-cost: need-build

@@ -285,4 +285,4 @@ impl Relay {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,6 +2,8 @@
 
 mod depths;
 mod groups;
+mod kills;
+mod network;
 mod parts;
 mod quotas;
 

@@ -1,10 +1,12 @@
 //! Two proxies over a network that loses, copies and overtakes.
 
+mod host;
+
+pub(crate) use host::{Host, MOST};
+
 use super::*;
 use std::collections::BTreeMap;
 use weir_base::Random;
-
-const MOST: Bytes = Bytes::new(1200);
 
 /// What the network between two proxies does with a datagram.
 #[derive(Debug, Clone, Copy)]
@@ -26,25 +28,11 @@ const PLAIN: Net = Net {
     rate: Rate::from_mbit_per_sec(8),
 };
 
-/// One proxy with its host, which reads what it gets and checks each byte.
+/// A host with its proxy.
 struct Site {
-    relay: Relay,
-    /// What the host sends in all, what of it it has given, and whether it then ends.
-    total: u64,
-    given: u64,
-    /// Data that has come and was not given to the host, by position.
-    held: BTreeMap<u64, Vec<u8>>,
-    received: u64,
-    saw_end: bool,
+    host: Host,
     admits_at: Time,
     is_alive: bool,
-    /// Whether its host keeps its stream open when it has given all.
-    keeps: bool,
-}
-
-/// The byte at a position of a stream that ends at a site.
-fn byte(to: usize, at: u64) -> u8 {
-    (at.wrapping_mul(31) ^ at >> 8 ^ to as u64) as u8
 }
 
 struct Pair {
@@ -59,19 +47,13 @@ struct Pair {
 
 impl Pair {
     fn new(net: Net, totals: [u64; 2], seed: u64) -> Pair {
-        let site = |total: u64| Site {
-            relay: Relay::new(MOST, Time::ZERO),
-            total,
-            given: 0,
-            held: BTreeMap::new(),
-            received: 0,
-            saw_end: false,
+        let site = |end: usize| Site {
+            host: Host::new(end, totals[end], Time::ZERO),
             admits_at: Time::ZERO,
             is_alive: true,
-            keeps: false,
         };
         Pair {
-            sites: totals.map(site),
+            sites: [0, 1].map(site),
             flying: BTreeMap::new(),
             net,
             random: Random::stream(seed, "net"),
@@ -91,19 +73,12 @@ impl Pair {
         if !site.is_alive {
             return;
         }
-        let more = site.relay.room().get().min(site.total - site.given);
-        site.given += more;
-        site.relay.take(Bytes::new(more));
-        if site.given == site.total && !site.keeps {
-            site.relay.end();
-        }
+        site.host.give();
         loop {
             let admission = self.admission(number);
-            let Some(segment) = self.sites[number].relay.next(&admission, self.now) else { return };
-            let mut bytes = Vec::new();
-            segment.encode(&mut bytes);
-            if let Some(part) = segment.part {
-                bytes.extend((0..u64::from(part.bytes)).map(|at| byte(1 - number, part.from + at)));
+            let Some(segment) = self.sites[number].host.relay.next(&admission, self.now) else { return };
+            let bytes = self.sites[number].host.encode(&segment);
+            if segment.part.is_some() {
                 let took = self.net.rate.time_to_send(Bytes::new(bytes.len() as u64));
                 self.sites[number].admits_at = self.now.max(self.sites[number].admits_at) + took;
             }
@@ -126,29 +101,7 @@ impl Pair {
         if !site.is_alive {
             return;
         }
-        let (segment, data) = Segment::decode(bytes, 0).unwrap();
-        site.relay.receive(&segment, &admission, now);
-        if let Some(part) = segment.part {
-            site.held.insert(part.from, data.to_vec());
-        }
-        let ready = site.relay.ready().get();
-        let to = site.received + ready;
-        while site.received < to {
-            let (&from, data) =
-                site.held.range(..=site.received).next_back().expect("what is ready is there");
-            let skip = (site.received - from) as usize;
-            for &told in data[skip..].iter().take((to - site.received) as usize) {
-                assert_eq!(told, byte(number, site.received), "at {} of {number}", site.received);
-                site.received += 1;
-            }
-        }
-        let received = site.received;
-        site.held.retain(|from, data| from + data.len() as u64 > received);
-        site.relay.give(Bytes::new(ready), now);
-        site.relay.acknowledged(received, now);
-        if site.relay.ends() {
-            site.saw_end = true;
-        }
+        site.host.receive(bytes, &admission, now);
     }
 
     /// Goes on until both are done or gone, or until a time.
@@ -157,9 +110,10 @@ impl Pair {
             for number in 0..2 {
                 self.act(number);
             }
-            let admits = |site: &Site| if site.relay.waits() { site.admits_at } else { Time::NEVER };
+            let admits = |site: &Site| if site.host.relay.waits() { site.admits_at } else { Time::NEVER };
             let own = self.sites.iter().filter(|site| site.is_alive);
-            let own = own.map(|site| site.relay.next_time().min(admits(site))).min().unwrap_or(Time::NEVER);
+            let own =
+                own.map(|site| site.host.relay.next_time().min(admits(site))).min().unwrap_or(Time::NEVER);
             let arrives = self.flying.keys().next().map_or(Time::NEVER, |key| key.0);
             let next = own.min(arrives);
             if next > until {
@@ -177,7 +131,9 @@ impl Pair {
     fn is_complete(&self) -> bool {
         (0..2).all(|site| {
             let own = &self.sites[site];
-            own.relay.is_done() && own.received == self.sites[1 - site].total && own.saw_end
+            own.host.relay.is_done()
+                && own.host.received == self.sites[1 - site].host.total
+                && own.host.saw_end
         })
     }
 }
@@ -190,12 +146,12 @@ fn seconds(seconds: u64) -> Time {
 fn both_streams_arrive_whole_over_a_plain_network_without_a_repetition() {
     let mut pair = Pair::new(PLAIN, [1_000_000, 300_000], 1);
     pair.run(seconds(10));
-    assert!(pair.is_complete(), "{:?}", pair.sites[0].relay);
+    assert!(pair.is_complete(), "{:?}", pair.sites[0].host.relay);
     for site in &pair.sites {
-        assert_eq!(site.relay.repeated(), [0, 0]);
-        assert_eq!(site.relay.gone(), None);
-        assert!(site.relay.is_over(pair.now));
-        assert_eq!(site.relay.next_time(), Time::NEVER);
+        assert_eq!(site.host.relay.repeated(), [0, 0]);
+        assert_eq!(site.host.relay.gone(), None);
+        assert!(site.host.relay.is_over(pair.now));
+        assert_eq!(site.host.relay.next_time(), Time::NEVER);
     }
 }
 
@@ -204,7 +160,7 @@ fn a_transfer_uses_the_rate_of_admission_from_the_start() {
     // 1 MB at 8 Mbit/s is a second; 20 kB at first is 20 ms of it, and the buffer doubles each round trip of 40 ms.
     let mut pair = Pair::new(PLAIN, [1_000_000, 0], 1);
     pair.run(Time::ZERO + Span::from_millis(1300));
-    assert_eq!(pair.sites[1].received, 1_000_000, "{:?}", pair.sites[0].relay.buffer());
+    assert_eq!(pair.sites[1].host.received, 1_000_000, "{:?}", pair.sites[0].host.relay.buffer());
 }
 
 #[test]
@@ -220,7 +176,7 @@ fn loss_copies_and_overtaking_leave_both_streams_as_they_were() {
             let totals = [200_000 + 777 * seed, 1000 * seed];
             let mut pair = Pair::new(net, totals, seed);
             pair.run(seconds(300));
-            assert!(pair.is_complete(), "network {number}, seed {seed}: {:#?}", pair.sites[0].relay);
+            assert!(pair.is_complete(), "network {number}, seed {seed}: {:#?}", pair.sites[0].host.relay);
         }
     }
 }
@@ -231,7 +187,7 @@ fn packets_that_are_only_overtaken_are_seldom_sent_twice() {
     let mut pair = Pair::new(net, [2_000_000, 0], 3);
     pair.run(seconds(60));
     assert!(pair.is_complete());
-    let [repeated, needless] = pair.sites[0].relay.repeated();
+    let [repeated, needless] = pair.sites[0].host.relay.repeated();
     // 1,667 segments.
     assert!(repeated <= 60 && needless <= repeated, "{repeated} {needless}");
 }
@@ -244,9 +200,9 @@ fn the_death_of_a_proxy_resets_the_other_one_within_5_s_after_a_correct_prefix()
         pair.sites[dead].is_alive = false;
         pair.run(seconds(7));
         let other = &pair.sites[1 - dead];
-        assert_eq!(other.relay.gone(), Some(Gone::Silent));
-        assert!(other.received > 0 && !other.saw_end, "every byte was checked as it came");
-        assert_eq!(other.relay.next_time(), Time::NEVER);
+        assert_eq!(other.host.relay.gone(), Some(Gone::Silent));
+        assert!(other.host.received > 0 && !other.host.saw_end, "every byte was checked as it came");
+        assert_eq!(other.host.relay.next_time(), Time::NEVER);
     }
 }
 
@@ -254,24 +210,27 @@ fn the_death_of_a_proxy_resets_the_other_one_within_5_s_after_a_correct_prefix()
 fn an_idle_connection_stays_and_one_stream_may_end_before_the_other() {
     let mut pair = Pair::new(PLAIN, [1000, 2000], 5);
     // The second host gives its bytes but does not end for a minute.
-    pair.sites[1].keeps = true;
+    pair.sites[1].host.keeps = true;
     pair.run(seconds(60));
-    assert!(pair.sites[1].saw_end && !pair.sites[0].saw_end);
-    assert_eq!(pair.sites.each_ref().map(|site| site.relay.gone()), [None, None]);
-    assert_eq!(pair.sites[0].received, 2000);
+    assert!(pair.sites[1].host.saw_end && !pair.sites[0].host.saw_end);
+    assert_eq!(pair.sites.each_ref().map(|site| site.host.relay.gone()), [None, None]);
+    assert_eq!(pair.sites[0].host.received, 2000);
 }
 
 #[test]
 fn a_reset_of_a_host_reaches_the_other_side() {
     let mut pair = Pair::new(PLAIN, [5_000_000, 0], 6);
     pair.run(seconds(1));
-    pair.sites[0].relay.reset();
+    pair.sites[0].host.relay.reset();
     pair.run(seconds(2));
-    assert_eq!(pair.sites.each_ref().map(|site| site.relay.gone()), [Some(Gone::Host), Some(Gone::Reset)]);
+    assert_eq!(
+        pair.sites.each_ref().map(|site| site.host.relay.gone()),
+        [Some(Gone::Host), Some(Gone::Reset)]
+    );
     // Whoever comes later is told again.
     let admission = pair.admission(0);
-    pair.sites[0].relay.receive(&Segment::default(), &admission, pair.now);
-    assert!(pair.sites[0].relay.next(&admission, pair.now).is_some_and(|segment| segment.resets));
+    pair.sites[0].host.relay.receive(&Segment::default(), &admission, pair.now);
+    assert!(pair.sites[0].host.relay.next(&admission, pair.now).is_some_and(|segment| segment.resets));
 }
 
 #[test]
