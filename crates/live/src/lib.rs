@@ -25,6 +25,7 @@ mod kernel_socket;
 mod lateness;
 mod load;
 mod output;
+mod outside;
 mod overlay;
 mod packet;
 mod ping;
@@ -46,6 +47,6 @@ pub use packet::examine_frame;
 pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};
 pub use wrap::{
-    Beyond, Keeper, Program, Replay, Wrapped, check_internet, far_end, resolver_note, restore_forwarding,
-    wrap,
+    Beyond, Keeper, Program, Replay, Wrapped, check_internet, check_prefixes, far_end, resolver_note,
+    restore_forwarding, wrap,
 };

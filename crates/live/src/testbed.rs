@@ -123,17 +123,17 @@ impl Testbed {
     /// # Errors
     /// What the kernel refused.
     pub(crate) fn build(run: &Run, sites: &[overlay::Site]) -> io::Result<Testbed> {
-        Testbed::build_with(run, sites, |node| settings_of(&run.groups, node))
+        Testbed::build_with(run, sites, |node| Some(settings_of(&run.groups, node)))
     }
 
-    /// The same with these settings of the host at each node.
+    /// The same with these settings of the host at each node. A node without settings gets no host of its own.
     ///
     /// # Errors
     /// What the kernel refused.
     pub(crate) fn build_with(
         run: &Run,
         sites: &[overlay::Site],
-        settings: impl Fn(usize) -> HostSettings + Sync,
+        settings: impl Fn(usize) -> Option<HostSettings> + Sync,
     ) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
         let (mut hosts, mut places) = (vec![], vec![]);
@@ -143,7 +143,8 @@ impl Testbed {
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
             let all = run.network.nodes.iter().enumerate().filter(|(_, node)| node.host);
             for (node, _) in all.filter(|(node, _)| !at_site(node)) {
-                hosts.push(add_host(node, settings(node), mtu_of(run, node)?)?);
+                let Some(settings) = settings(node) else { continue };
+                hosts.push(add_host(node, settings, mtu_of(run, node)?)?);
                 hosts
                     .last()
                     .map_or(Ok(()), |host: &Host| host.namespace.inside(|| card::set_up(run, node)))?;
