@@ -41,7 +41,7 @@ pub use answer::answer;
 pub use datagram::datagram;
 pub use engine::Live;
 pub use headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
-pub use overlay::{Entrance, PREFIX as OVERLAY_PREFIX, up};
+pub use overlay::{Entrance, Links as OverlayLinks, PREFIX as OVERLAY_PREFIX, up};
 #[doc(hidden)]
 pub use packet::examine_frame;
 pub use ping::ping;

@@ -1,6 +1,7 @@
 //! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, one for each node of an overlay ([`site`]), and one
 //! for the fabric, which holds the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
 
+mod direct;
 mod site;
 
 use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
@@ -101,8 +102,8 @@ pub(crate) struct HostSettings {
 pub(crate) struct Host {
     /// Index of its node.
     pub node: usize,
-    /// Index of its device at the fabric's end.
-    pub device: u32,
+    /// Index of its device at the fabric's end; `None` without a fabric.
+    pub device: Option<u32>,
     /// Its network namespace.
     pub namespace: Namespace,
 }
@@ -114,7 +115,8 @@ pub(crate) struct Testbed {
     pub hosts: Vec<Host>,
     /// The nodes of the overlay, by their numbers.
     pub sites: Vec<Site>,
-    fabric: Namespace,
+    /// `None` if veth pairs join them ([`Testbed::direct`]).
+    fabric: Option<Namespace>,
 }
 
 impl Testbed {
@@ -154,21 +156,22 @@ impl Testbed {
             }
             Ok(())
         })?;
-        Ok(Testbed { hosts, sites: places, fabric })
+        Ok(Testbed { hosts, sites: places, fabric: Some(fabric) })
     }
 
     /// All devices at the fabric's end, each with the index of its node.
     pub(crate) fn devices(&self) -> Vec<(u32, usize)> {
-        let hosts = self.hosts.iter().map(|host| (host.device, host.node));
+        let hosts = self.hosts.iter().filter_map(|host| Some((host.device?, host.node)));
         hosts.chain(self.sites.iter().flat_map(|site| site.devices.iter().copied())).collect()
     }
 
     /// Opens the fabric's sockets.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's; there is no fabric.
     pub(crate) fn open_sockets(&self, mtu: usize) -> io::Result<(ReceiveRing, Sender)> {
-        self.fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
+        let fabric = self.fabric.as_ref().ok_or_else(|| io::Error::other("there is no fabric"))?;
+        fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
     }
 
     /// The settings in effect on each of these hosts, by the name of its node.
@@ -228,7 +231,7 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
             netlink.add_route(eth0, settings.reaches.map(|other| address_of(other, *ip)), gateway(*ip))
         })
     })?;
-    Ok(Host { node, device, namespace })
+    Ok(Host { node, device: Some(device), namespace })
 }
 
 /// Makes the pair of devices between a node of the fabric and a namespace, where it is called `name`, without addresses. Returns the index
