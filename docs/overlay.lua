@@ -7,14 +7,19 @@
 --   tshark -X lua_script:docs/sliq.lua -X lua_script:docs/overlay.lua -r FILE -Y overlay
 --
 -- What packets carry is shown where they are plain (seal = "none"), and in captures of the simulator, which seals by length alone. Packets that
--- are really encrypted keep their content to those who have the keys; a capture has none, so that only SLIQ's header is shown.
+-- are really encrypted keep their content to those who have the keys: `weir sliq decode` opens captures of nodes that have logged theirs. Real
+-- nodes put nothing before a packet, the simulator 20 bytes of its own:
 --
--- It reads UDP port 22999, which weir's captures use, and any other port by "Decode As". The length of a destination vector follows from the
+--   tshark -X lua_script:docs/sliq.lua -X lua_script:docs/overlay.lua -o overlay.notes:FALSE -o overlay.port:7770 -r FILE -Y overlay
+--
+-- It reads UDP port 22999, which weir's labs use, or the port of the preference `overlay.port`. The length of a destination vector follows from the
 -- flow's context, so packets of a group are read whole from the first packet of their flow on that carries one.
 
 local overlay = Proto("overlay", "Overlay")
 
 local PORT = 22999
+overlay.prefs.port = Pref.uint("UDP port", PORT, "The port of the nodes' packets")
+overlay.prefs.notes = Pref.bool("Notes of the simulator", true, "Whether 20 bytes of the simulator stand before each packet over SLIQ")
 local messages = {
     [0x10] = "depths", [0x11] = "hello", [0x13] = "links", [0x14] = "groups", [0x15] = "report",
     [0x30] = "capacity", [0x38] = "known", [0x39] = "unknown",
@@ -309,15 +314,25 @@ function overlay.dissector(bytes, packet, tree)
     return bytes:len()
 end
 
+local listening = PORT
 DissectorTable.get("udp.port"):add(PORT, overlay)
 
--- The streams of a connection between nodes: depths, sensitive packets, other messages, other packets (docs/overlay.md). Packets are behind
--- the simulator's own 20 bytes.
+function overlay.prefs_changed()
+    if overlay.prefs.port == listening then return end
+    local ports = DissectorTable.get("udp.port")
+    ports:remove(listening, overlay)
+    listening = overlay.prefs.port
+    ports:add(listening, overlay)
+end
+
+-- The streams of a connection between nodes: depths, sensitive packets, other messages, other packets (docs/overlay.md). Packets of the
+-- simulator are behind its own 20 bytes.
 local NOTES = 20
-local function within(has_notes)
+local function within(may_have_notes)
     return function(bytes, packet, tree)
+        local has_notes = may_have_notes and overlay.prefs.notes
         local at = has_notes and NOTES or 0
-        if packet.src_port ~= PORT or bytes:len() <= at then return 0 end
+        if packet.src_port ~= listening or bytes:len() <= at then return 0 end
         local part = tree:add(overlay, bytes())
         if has_notes then part:add(f.notes, bytes(0, NOTES)) end
         read_all(bytes, at, part)

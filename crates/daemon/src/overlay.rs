@@ -6,6 +6,7 @@ mod config;
 mod control;
 mod device;
 mod files;
+mod key_log;
 mod networks;
 mod node;
 mod proxies;
@@ -179,6 +180,10 @@ Exit status: 0 interrupted; 1 the device was removed; 2 bad input.")]
 struct NodeArgs {
     /// The node's file
     file: PathBuf,
+    /// Append the secrets of the connections to neighbours to this file, by which `weir sliq decode` opens captured packets. Who reads it can
+    /// read and forge what passes between the nodes: for tests only
+    #[arg(long, value_name = "FILE")]
+    key_log: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -192,6 +197,6 @@ impl Daemon for NodeArgs {
     }
 
     fn work(&self, process: &Process) -> Result<(), Failure> {
-        node::run(&self.file, process)
+        node::run(&self.file, self.key_log.as_deref(), process)
     }
 }

@@ -2,21 +2,18 @@
 //! (pcap with nanosecond stamps, link type RAW). [`segments`] reads one again.
 
 mod read;
+mod written;
 
 pub use read::{captured, segments, segments_of};
+pub use written::PacketFile;
 
 use crate::EngineError;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 use weir_base::Time;
 use weir_fabric::{Observer, PacketEvent, Wire};
 use weir_plan::Run;
-
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, Endianness, TsResolution};
 
 /// Writes packets of links, each to a file of its own. [`Capture::finish`] returns the first error.
 #[derive(Clone)]
@@ -26,7 +23,7 @@ pub struct Capture {
 }
 
 struct Sink {
-    writer: Option<PcapWriter<BufWriter<File>>>,
+    writer: Option<PacketFile>,
     error: Option<String>,
     frame: Vec<u8>,
 }
@@ -77,16 +74,7 @@ impl Capture {
     /// # Errors
     /// The file cannot be made.
     pub fn create(link: usize, path: &Path) -> io::Result<Capture> {
-        let header = PcapHeader {
-            ts_resolution: TsResolution::NanoSecond,
-            datalink: DataLink::RAW,
-            endianness: Endianness::Little,
-            ..PcapHeader::default()
-        };
-        let file = BufWriter::new(File::create(path)?);
-        let writer =
-            PcapWriter::with_header(file, header).map_err(|error| io::Error::other(error.to_string()))?;
-        let sink = Sink { writer: Some(writer), error: None, frame: Vec::new() };
+        let sink = Sink { writer: Some(PacketFile::create(path)?), error: None, frame: Vec::new() };
         Ok(Capture { links: vec![(link, Arc::new(Mutex::new(sink)))] })
     }
 
@@ -102,8 +90,7 @@ impl Capture {
 
 impl Sink {
     fn finish(&mut self) -> Result<(), String> {
-        let flushed =
-            self.writer.take().map(|writer| writer.into_writer().into_inner().map_err(|e| e.to_string()));
+        let flushed = self.writer.take().map(|writer| writer.finish().map_err(|error| error.to_string()));
         match (self.error.take(), flushed) {
             (Some(error), _) | (None, Some(Err(error))) => Err(error),
             _ => Ok(()),
@@ -125,9 +112,7 @@ impl<P: Wire> Observer<P> for Capture {
         let Sink { writer: Some(writer), error, frame } = &mut *sink else { return };
         frame.clear();
         packet.write_to(frame);
-        let length = frame.len() as u32;
-        let record = PcapPacket::new(Duration::from_nanos(now.as_nanos()), length, frame);
-        if let Err(failure) = writer.write_packet(&record) {
+        if let Err(failure) = writer.write(now, frame) {
             error.get_or_insert_with(|| failure.to_string());
         }
     }

@@ -35,7 +35,7 @@ mod yardsticks;
 
 pub use atomic_write::{atomic_write, create_folder};
 pub use build::{changeable_fabric, check_traces, fabric};
-pub use capture::{Capture, captured, segments, segments_of};
+pub use capture::{Capture, PacketFile, captured, segments, segments_of};
 pub use ceiling::shaper_rate;
 pub use cores::{both, cores, helper, on_all_cores};
 pub use describe::run_info;

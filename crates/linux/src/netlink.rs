@@ -194,6 +194,23 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
+    /// Makes all addresses with a prefix this host's own (a local route). `index` is the loopback device's.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn add_local_route(&mut self, index: u32, to: &Prefix) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family_of(to.address());
+        message.header.table = libc::RT_TABLE_LOCAL;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Host;
+        message.header.kind = RouteType::Local;
+        message.header.destination_prefix_length = to.length();
+        message.attributes =
+            vec![RouteAttribute::Destination(RouteAddress::from(to.address())), RouteAttribute::Oif(index)];
+        self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
     /// Sets the MTU of a device, in bytes.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use crate::controls::{Controls, unable};
 use crate::counts::SharedCounts;
 use crate::lateness::Limits;
 use crate::load::{Load, Usage, backlog_drops, host_drops};
+use crate::outside::Outside;
 use crate::overlay::{self, Daemons, Dissolved, Watched, dissolved, join};
 use crate::pump::{PumpReport, Setup, pump};
 use crate::relay::{Record, Relay};
@@ -127,8 +128,8 @@ pub(crate) struct Program<'a> {
     pub(crate) drive: &'a (dyn Fn(Clock, &AtomicBool) -> io::Result<String> + Sync),
     /// Its group's flow.
     pub(crate) flow: &'a str,
-    /// The node to which its packets for other networks go.
-    pub(crate) beyond: usize,
+    /// Where its packets for other networks go.
+    pub(crate) beyond: &'a Outside,
 }
 
 impl Program<'_> {

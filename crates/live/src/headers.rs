@@ -1,6 +1,7 @@
 //! The fields that weir reads of IP and TCP headers (RFC 791, 8200, 9293, 2018), and their numbers.
 
 use crate::address::{node_of, node_of_v6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Length of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -115,6 +116,21 @@ impl TcpFacts {
                 _ => return,
             };
         }
+    }
+}
+
+/// The source and the destination of an IP packet; `None` if its header is not whole.
+pub(crate) fn addresses(ip: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    match ip.first()? >> 4 {
+        4 => Some((Ipv4Addr::from_bits(u32_at(ip, 12)?).into(), Ipv4Addr::from_bits(u32_at(ip, 16)?).into())),
+        6 => {
+            let at = |at: usize| {
+                let bytes = ip.get(at..at + 16)?.first_chunk::<16>()?;
+                Some(IpAddr::from(Ipv6Addr::from(*bytes)))
+            };
+            Some((at(8)?, at(24)?))
+        }
+        _ => None,
     }
 }
 

@@ -25,6 +25,7 @@ mod kernel_socket;
 mod lateness;
 mod load;
 mod output;
+mod outside;
 mod overlay;
 mod packet;
 mod ping;
@@ -40,12 +41,12 @@ pub use answer::answer;
 pub use datagram::datagram;
 pub use engine::Live;
 pub use headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
-pub use overlay::{Entrance, PREFIX as OVERLAY_PREFIX, up};
+pub use overlay::{Entrance, Links as OverlayLinks, PREFIX as OVERLAY_PREFIX, up};
 #[doc(hidden)]
 pub use packet::examine_frame;
 pub use ping::ping;
 pub use tally::{FlowSums, LinkSums, Tally};
 pub use wrap::{
-    Beyond, Keeper, Program, Replay, Wrapped, check_internet, far_end, resolver_note, restore_forwarding,
-    wrap,
+    Beyond, Keeper, Program, Replay, Wrapped, check_internet, check_prefixes, far_end, resolver_note,
+    restore_forwarding, wrap,
 };

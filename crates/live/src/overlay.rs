@@ -19,4 +19,4 @@ pub use daemons::PREFIX;
 pub(crate) use dissolved::{Dissolved, Site, dissolved};
 pub(crate) use joined::join;
 pub(crate) use records::Watched;
-pub use up::{Entrance, up};
+pub use up::{Entrance, Links, up};

@@ -6,6 +6,7 @@ use crate::answer::{answer, repair, word_at};
 use crate::datagram::datagram;
 use crate::frame::checksum;
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IpFacts, TCP, TcpFacts, UDP};
+use crate::outside::Outside;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use weir_base::{Dscp, Ecn, FlowId, Packet, Span, Time};
@@ -23,8 +24,8 @@ pub(crate) struct Directory {
     /// For each node, the flow of the command whose packets begin or end there; `None` without a command. These packets may
     /// have any ports, and are counted whatever they carry.
     pub commands: Vec<Option<FlowId>>,
-    /// The node to which packets for addresses outside the network go; `None` if there is no way out.
-    pub beyond: Option<usize>,
+    /// Where packets for addresses outside the network go; `None` if there is no way out.
+    pub beyond: Option<Outside>,
     /// For each node, where all packets go that enter there, whatever their destination address; `None` where that says it. Nodes beyond
     /// the end have no such way.
     pub ways: Vec<Option<usize>>,
@@ -60,6 +61,8 @@ struct Frame {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     flow: FlowId,
+    /// The node at which it enters the network.
+    enters: usize,
     /// The node that it comes from; `None` if that is not in the network.
     source: Option<usize>,
     destination: usize,
@@ -115,6 +118,11 @@ impl LivePacket {
     /// The whole frame, Ethernet header included.
     pub(crate) fn ethernet(&self) -> &[u8] {
         &self.frame().bytes
+    }
+
+    /// The node at which it enters the network: that of its host, or one that stands for it.
+    pub(crate) fn enters(&self) -> usize {
+        self.frame().facts.enters
     }
 
     /// The TOS byte of IPv4 or the traffic class of IPv6.
@@ -297,11 +305,18 @@ impl Facts {
         };
         let IpFacts { source, destination, travels, protocol, payload } = header;
         let addressed = |node: usize| directory.addressed.get(node).copied().unwrap_or(false);
+        let beyond = directory.beyond.as_ref();
+        // Of a packet between the program and an address with a prefix of its own, one of the two addresses is no node's.
+        let own = beyond.filter(|_| travels && !(addressed(source) && addressed(destination)));
+        let (enters, source, destination) = match own.and_then(|beyond| beyond.ends(node, ip)) {
+            Some((from, to)) => (from, from, to),
+            None => (node, source, destination),
+        };
         let destination = match directory.ways.get(node).copied().flatten() {
             Some(way) => Some(way).filter(|_| travels)?,
             None if addressed(destination) => destination,
             // What the way out itself sends there would come back to it.
-            None => directory.beyond.filter(|beyond| travels && source != *beyond)?,
+            None => beyond.map(|beyond| beyond.far).filter(|far| travels && source != *far)?,
         };
         let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
@@ -314,10 +329,10 @@ impl Facts {
         if flow == NO_FLOW
             && let Some(flow) = of(source).or_else(|| of(destination))
         {
-            return Some(Facts { flow, source: from, destination, tcp: None });
+            return Some(Facts { flow, enters, source: from, destination, tcp: None });
         }
         let tcp = if protocol == Some(TCP) { TcpFacts::read(payload) } else { None };
-        Some(Facts { flow, source: from, destination, tcp })
+        Some(Facts { flow, enters, source: from, destination, tcp })
     }
 }
 

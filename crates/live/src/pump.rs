@@ -9,6 +9,7 @@ use crate::budget::{Allowance, Budget};
 use crate::counts::SharedCounts;
 use crate::inject::Injector;
 use crate::lateness::Lateness;
+use crate::outside::Outside;
 use crate::overlay::{Crossings, Dissolved};
 use crate::packet::{Directory, LivePacket, Pool};
 use crate::relay::Relay;
@@ -25,6 +26,7 @@ use weir_control::Codepoint;
 use weir_engine::{PacketLog, Sampler};
 use weir_fabric::{Change, Delivery, Fabric, Observer, Totals, Wire};
 use weir_linux::clock::{Clock, Scheduling, Stamps, claim_processor, thread_time, timespec_of};
+use weir_linux::netlink::Mac;
 use weir_linux::ring::{ReceiveRing, Sender};
 use weir_plan::{Group, Run};
 
@@ -97,8 +99,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) observer: Option<Box<dyn Observer<LivePacket> + Send>>,
     /// Changes of instrumented links, each to be made at once.
     pub(crate) changes: Receiver<(usize, Change)>,
-    /// The node to which packets for addresses outside the network go; `None` if there is no way out.
-    pub(crate) beyond: Option<usize>,
+    /// Where packets for addresses outside the network go; `None` if there is no way out.
+    pub(crate) beyond: Option<&'a Outside>,
     /// The overlay of daemons between the hosts; `None` if there is none.
     pub(crate) overlay: Option<&'a Dissolved>,
     /// Links whose records do not come from the fabric.
@@ -141,9 +143,10 @@ struct Pump<'a> {
     clock: Clock,
     ring: ReceiveRing,
     sender: Sender,
-    /// Node of each device, and device of each node.
+    /// Node of each device.
     node_of_device: Vec<Option<usize>>,
-    device_of_node: Vec<u32>,
+    /// For each node the device by which its packets leave, and the hardware address that they get.
+    exits: Vec<(u32, Mac)>,
     pool: Pool,
     /// For each flow, whether its packets are to be ECT(1), which the kernel's TCP cannot send.
     relabels: Vec<bool>,
@@ -208,7 +211,7 @@ impl<'a> Pump<'a> {
             addressed: (0..nodes.len()).map(|node| run.is_addressed(node)).collect(),
             flows: run.flows.len(),
             commands: commands(run),
-            beyond: setup.beyond,
+            beyond: setup.beyond.cloned(),
             ways: setup.overlay.map_or_else(Vec::new, Dissolved::ways),
         };
         let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
@@ -217,13 +220,16 @@ impl<'a> Pump<'a> {
             node_of_device[device as usize] = Some(node);
             device_of_node[node] = device;
         }
+        let host_of = |node: usize| setup.beyond.map_or(node, |beyond| beyond.host_of(node));
+        let exit = |node: usize| (device_of_node[host_of(node)], mac_of(host_of(node)));
+        let exits = (0..nodes.len()).map(exit).collect();
         Pump {
             run,
             clock: setup.clock,
             ring: setup.ring,
             sender: setup.sender,
             node_of_device,
-            device_of_node,
+            exits,
             pool: Pool::new(directory, run.network.mtu().get() as usize),
             dscps: run.flows.iter().map(|flow| run.groups[flow.group].dscp).collect(),
             relabels: run.flows.iter().map(|flow| sends_ect1(&run.groups[flow.group])).collect(),
@@ -365,7 +371,7 @@ impl<'a> Pump<'a> {
             self.report.ring_wait.record(now.since(at));
             self.advance(at);
             self.crossings.enters(node, &mut packet, at);
-            self.fabric.inject(node, packet, at);
+            self.fabric.inject(packet.enters(), packet, at);
             if self.due.len() >= RELEASE_TURN {
                 return true;
             }
@@ -399,12 +405,10 @@ impl<'a> Pump<'a> {
             return;
         }
         for delivery in self.due.range_mut(..turn) {
-            delivery.packet.address_to(mac_of(delivery.host));
+            delivery.packet.address_to(self.exits[delivery.host].1);
         }
-        let frames = self
-            .due
-            .range(..turn)
-            .map(|delivery| (self.device_of_node[delivery.host], delivery.packet.ethernet()));
+        let frames =
+            self.due.range(..turn).map(|delivery| (self.exits[delivery.host].0, delivery.packet.ethernet()));
         self.report.refused += self.sender.send(frames);
         let now = self.clock.now();
         self.report.lateness.round(self.due.range(..turn).map(|delivery| delivery.at), now);

@@ -1,6 +1,7 @@
 //! The namespaces of a run: one for each host, with a loopback and a veth end `eth0`, one for each node of an overlay ([`site`]), and one
 //! for the fabric, which holds the other ends and the packet sockets. All of it lives in descriptors of this process and ends with it.
 
+mod direct;
 mod site;
 
 use crate::address::{GATEWAY_MAC, address_of, fabric_mac_of, gateway, mac_of};
@@ -101,8 +102,8 @@ pub(crate) struct HostSettings {
 pub(crate) struct Host {
     /// Index of its node.
     pub node: usize,
-    /// Index of its device at the fabric's end.
-    pub device: u32,
+    /// Index of its device at the fabric's end; `None` without a fabric.
+    pub device: Option<u32>,
     /// Its network namespace.
     pub namespace: Namespace,
 }
@@ -114,7 +115,8 @@ pub(crate) struct Testbed {
     pub hosts: Vec<Host>,
     /// The nodes of the overlay, by their numbers.
     pub sites: Vec<Site>,
-    fabric: Namespace,
+    /// `None` if veth pairs join them ([`Testbed::direct`]).
+    fabric: Option<Namespace>,
 }
 
 impl Testbed {
@@ -123,17 +125,17 @@ impl Testbed {
     /// # Errors
     /// What the kernel refused.
     pub(crate) fn build(run: &Run, sites: &[overlay::Site]) -> io::Result<Testbed> {
-        Testbed::build_with(run, sites, |node| settings_of(&run.groups, node))
+        Testbed::build_with(run, sites, |node| Some(settings_of(&run.groups, node)))
     }
 
-    /// The same with these settings of the host at each node.
+    /// The same with these settings of the host at each node. A node without settings gets no host of its own.
     ///
     /// # Errors
     /// What the kernel refused.
     pub(crate) fn build_with(
         run: &Run,
         sites: &[overlay::Site],
-        settings: impl Fn(usize) -> HostSettings + Sync,
+        settings: impl Fn(usize) -> Option<HostSettings> + Sync,
     ) -> io::Result<Testbed> {
         let fabric = Namespace::new()?;
         let (mut hosts, mut places) = (vec![], vec![]);
@@ -143,7 +145,8 @@ impl Testbed {
             WITHOUT_V6.iter().for_each(|(name, value)| drop(set_sysctl(name, value)));
             let all = run.network.nodes.iter().enumerate().filter(|(_, node)| node.host);
             for (node, _) in all.filter(|(node, _)| !at_site(node)) {
-                hosts.push(add_host(node, settings(node), mtu_of(run, node)?)?);
+                let Some(settings) = settings(node) else { continue };
+                hosts.push(add_host(node, settings, mtu_of(run, node)?)?);
                 hosts
                     .last()
                     .map_or(Ok(()), |host: &Host| host.namespace.inside(|| card::set_up(run, node)))?;
@@ -153,21 +156,22 @@ impl Testbed {
             }
             Ok(())
         })?;
-        Ok(Testbed { hosts, sites: places, fabric })
+        Ok(Testbed { hosts, sites: places, fabric: Some(fabric) })
     }
 
     /// All devices at the fabric's end, each with the index of its node.
     pub(crate) fn devices(&self) -> Vec<(u32, usize)> {
-        let hosts = self.hosts.iter().map(|host| (host.device, host.node));
+        let hosts = self.hosts.iter().filter_map(|host| Some((host.device?, host.node)));
         hosts.chain(self.sites.iter().flat_map(|site| site.devices.iter().copied())).collect()
     }
 
     /// Opens the fabric's sockets.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's; there is no fabric.
     pub(crate) fn open_sockets(&self, mtu: usize) -> io::Result<(ReceiveRing, Sender)> {
-        self.fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
+        let fabric = self.fabric.as_ref().ok_or_else(|| io::Error::other("there is no fabric"))?;
+        fabric.inside(|| Ok((ReceiveRing::open(mtu)?, Sender::open()?)))
     }
 
     /// The settings in effect on each of these hosts, by the name of its node.
@@ -227,7 +231,7 @@ fn add_host(node: usize, settings: HostSettings, mtu: u32) -> io::Result<Host> {
             netlink.add_route(eth0, settings.reaches.map(|other| address_of(other, *ip)), gateway(*ip))
         })
     })?;
-    Ok(Host { node, device, namespace })
+    Ok(Host { node, device: Some(device), namespace })
 }
 
 /// Makes the pair of devices between a node of the fabric and a namespace, where it is called `name`, without addresses. Returns the index

@@ -14,6 +14,7 @@ use crate::address::address_of;
 use crate::card::Observed;
 use crate::controls::Controls;
 use crate::engine::{self, Session};
+use crate::outside::{Branch, Outside};
 use crate::testbed::{HostSettings, Testbed};
 use internet::WayOut;
 use std::io;
@@ -23,11 +24,13 @@ use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use weir_base::Span;
+use weir_base::{Bytes, Prefix, Span};
 use weir_engine::{EngineError, Outcome, Watch};
 use weir_linux::clock::Clock;
-use weir_linux::namespace::{set_sysctl, sysctl};
-use weir_plan::{Ip, Run, WRAPPED};
+use weir_linux::device::index_of_name;
+use weir_linux::namespace::{Namespace, set_sysctl, sysctl};
+use weir_linux::netlink::Netlink;
+use weir_plan::{Ip, Pair, Run, WRAPPED};
 use weir_record::Recorder;
 
 /// Longer than any program runs.
@@ -49,6 +52,43 @@ pub struct Beyond<'a> {
     pub forward: &'a [u16],
     /// Whether it has a way to other networks ([`check_internet`]).
     pub internet: bool,
+    /// The prefixes whose packets have links of their own, one for each further group of the run, in the order of the groups. Without a way
+    /// to other networks the far end has all addresses with these prefixes itself.
+    pub prefixes: &'a [Prefix],
+}
+
+impl Beyond<'_> {
+    /// The prefixes whose addresses are the far end's: those that it does not reach elsewhere.
+    fn at_far_end(&self) -> impl Iterator<Item = &Prefix> {
+        self.prefixes.iter().filter(|prefix| !(self.internet && prefix.address().is_ipv4()))
+    }
+}
+
+/// Refuses prefixes that cannot be told from the network's own addresses, or that this kernel does not speak.
+///
+/// # Errors
+/// A prefix of the far end has the address of a host or router of the run; the kernel has no IPv6.
+pub fn check_prefixes(run: &Run, beyond: Beyond<'_>) -> Result<(), EngineError> {
+    if let Some(six) = beyond.prefixes.iter().find(|prefix| prefix.address().is_ipv6())
+        && !versions().contains(&Ip::V6)
+    {
+        return Err(EngineError::Unable {
+            what: format!("no packet goes to {six}: this kernel has no IPv6"),
+            help: "boot it without ipv6.disable=1, or take the link with this `to` out".into(),
+        });
+    }
+    let own = |prefix: &&Prefix| {
+        let addresses =
+            (0..run.network.nodes.len()).flat_map(|node| [Ip::V4, Ip::V6].map(|ip| address_of(node, ip)));
+        addresses.into_iter().any(|address| prefix.contains(address))
+    };
+    match beyond.at_far_end().find(own) {
+        Some(prefix) => Err(EngineError::Unable {
+            what: format!("to={prefix} has addresses of the emulated network, which begin at {}", address_of(0, Ip::V4)),
+            help: "choose other addresses, for example to=192.0.2.0/24; with --internet such a prefix may stand for real hosts".into(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The addresses of the far end in a run: IPv4, and IPv6 if this kernel has it.
@@ -62,7 +102,7 @@ fn versions() -> &'static [Ip] {
     if sysctl("ipv6.conf.all.disable_ipv6").is_some() { &[Ip::V4, Ip::V6] } else { &[Ip::V4] }
 }
 
-/// Runs a program at the receiving host of the run's only group. `title` is the program as it was typed.
+/// Runs a program at the receiving host of the run's first group. `title` is the program as it was typed.
 ///
 /// # Errors
 /// The network cannot be built, or this host cannot give the far end what it is to have; the program cannot be run.
@@ -86,14 +126,16 @@ fn wrap_kept(
     recorder: &mut dyn Recorder,
 ) -> Result<Wrapped, EngineError> {
     let failed = |error: io::Error| EngineError::Failed(format!("cannot build the network: {error}"));
-    let run = &Run { duration: ENDLESS, ..run.clone() };
-    let pair = run.pair(0);
-    let (near, far) = (pair.to, pair.from);
-    let settings = |node| HostSettings {
-        versions: versions(),
-        // The far end is a router: it has no way to other networks unless it is given one.
-        reaches: (node == far).then_some(near),
-        ..HostSettings::default()
+    let outside = outside(run, beyond.prefixes);
+    let Outside { near, far, .. } = outside;
+    let run = &Run { duration: ENDLESS, ..fitted(run, &outside) };
+    let settings = |node| {
+        (outside.host_of(node) == node).then(|| HostSettings {
+            versions: versions(),
+            // The far end is a router: it has no way to other networks unless it is given one.
+            reaches: (node == far).then_some(near),
+            ..HostSettings::default()
+        })
     };
     let testbed = Testbed::build_with(run, &[], settings).map_err(failed)?;
     let host = |node| testbed.hosts.iter().find(|host| host.node == node);
@@ -107,6 +149,7 @@ fn wrap_kept(
             EngineError::Failed(format!("cannot listen at port {port} of the far end: {error}"))
         })?;
     }
+    give(&far_host.namespace, beyond.at_far_end()).map_err(failed)?;
     let inside = address_of(near, Ip::V4);
     let _way = beyond.internet.then(|| WayOut::open(&far_host.namespace, inside)).transpose()?;
     let ended = Mutex::new(None);
@@ -125,7 +168,7 @@ fn wrap_kept(
         watch: &Watch { cancel: &AtomicBool::new(false), progress: &|_| {}, capture: None, folder: None },
         title,
         between: None,
-        program: Some(engine::Program { drive: &drive, flow: WRAPPED, beyond: far }),
+        program: Some(engine::Program { drive: &drive, flow: WRAPPED, beyond: &outside }),
     };
     let outcome = session
         .go(Observed::default(), recorder)
@@ -133,6 +176,34 @@ fn wrap_kept(
     let status = ended.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     let status = status.ok_or_else(|| EngineError::Failed("the program has no status".into()))?;
     Ok(Wrapped { status, outcome })
+}
+
+/// The ends of a run's network. The groups behind the first one are those of the prefixes.
+fn outside(run: &Run, prefixes: &[Prefix]) -> Outside {
+    let pair = run.pair(0);
+    let ways = run.groups.iter().skip(1).map(|group| group.pairs[0]);
+    let branch = |(prefix, way): (&Prefix, Pair)| Branch { prefix: *prefix, near: way.to, far: way.from };
+    Outside::new(pair.to, pair.from, prefixes.iter().zip(ways).map(branch).collect())
+}
+
+/// The run with ends that send no longer packets than the links of their stand-ins carry.
+fn fitted(run: &Run, outside: &Outside) -> Run {
+    let mut run = run.clone();
+    for end in [outside.near, outside.far] {
+        let nodes = run.network.nodes.iter().enumerate();
+        let least = nodes.filter(|(node, _)| outside.host_of(*node) == end).map(|(_, node)| node.mtu);
+        run.network.nodes[end].mtu = least.fold(run.network.nodes[end].mtu, Bytes::min);
+    }
+    run
+}
+
+/// Gives the far end all addresses with these prefixes.
+fn give<'a>(far: &Namespace, prefixes: impl Iterator<Item = &'a Prefix> + Send) -> io::Result<()> {
+    far.inside(|| {
+        let (mut netlink, loopback) = (Netlink::open()?, index_of_name("lo"));
+        let loopback = loopback.ok_or_else(io::Error::last_os_error)?;
+        prefixes.into_iter().try_for_each(|prefix| netlink.add_local_route(loopback, prefix))
+    })
 }
 
 /// Settings of the program's host: who may send echoes without the rights of root (icmp(7)).

@@ -91,7 +91,15 @@ impl Packet {
         Packet::with_bytes(frame).map(|(packet, _)| packet)
     }
 
-    /// The same, and what was captured behind the IP header.
+    /// What was captured of a frame from its IP header on, padding behind the packet included.
+    ///
+    /// # Errors
+    /// The capture has an unknown link type, or the frame is not of IP.
+    pub fn ip<'a>(frame: &Frame<'a>) -> Result<&'a [u8], Skipped> {
+        link::payload(frame.link_type, frame.bytes)
+    }
+
+    /// Reads the headers as [`Packet::of`], and returns what was captured behind the IP header, too.
     ///
     /// # Errors
     /// As of [`Packet::of`].

@@ -80,4 +80,4 @@ pub use weir_fabric::{Card, Change, Link, Network, Node, Outage, Playback, Reord
 pub use weir_record::Param;
 
 pub use words::Words;
-pub use wrapped::{Behind, WRAPPED};
+pub use wrapped::{Behind, WRAPPED, Wrapping};

@@ -36,12 +36,15 @@ fn is_toml(value: &str) -> bool {
     value.starts_with(['"', '\'', '[', '{'])
 }
 
-/// A value for both directions, or two with a slash between them.
+/// A value for both directions, or two with a slash between them. The slash of a prefix in `to` is part of it.
 fn both_ways(key: &str, value: &str, file: usize, at: usize) -> Result<Node, Vec<Fault>> {
     if is_toml(value) {
         return parse_value(value, file, at);
     }
     let whole = Origin::new(file, at..at + value.len());
+    if key == "to" {
+        return Ok(Node { item: Item::String(value.into()), origin: whole });
+    }
     match slashes(value).as_slice() {
         [] => one_way(key, value, file, at),
         &[slash] => {

@@ -7,6 +7,7 @@ use super::handshake::{Answer, Responder};
 use super::link::{Link, LinkSetup};
 use super::path::Candidate;
 use super::seal::KEY;
+use super::secrets::Secrets;
 use super::wire::{HEADER, Header, Kind, TAG, connection_of};
 use core::net::{IpAddr, SocketAddr};
 use std::cmp::Reverse;
@@ -200,6 +201,18 @@ impl Host {
     /// The key of the peer that has asked for a connection.
     pub fn key(&self, number: usize) -> Option<[u8; KEY]> {
         self.entries.get(number)?.as_ref()?.key
+    }
+
+    /// The number of 24 bits by which both ends know a connection.
+    pub fn connection(&self, number: usize) -> Option<u32> {
+        Some(self.entries.get(number)?.as_ref()?.connection)
+    }
+
+    /// The secrets of a connection, for a log of keys; `None` unless it is sealed with its first keys, which are changed after 120 s at the
+    /// soonest or after 2^22 packets.
+    pub fn secrets(&self, number: usize) -> Option<Secrets> {
+        let entry = self.entries.get(number)?.as_ref()?;
+        entry.link.secrets(entry.connection)
     }
 
     /// How many connections there are.

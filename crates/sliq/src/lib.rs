@@ -38,6 +38,8 @@ mod rtt;
 mod schedule;
 #[cfg(feature = "seal")]
 pub mod seal;
+#[cfg(feature = "seal")]
+pub mod secrets;
 mod send;
 mod shared;
 pub mod simulated;

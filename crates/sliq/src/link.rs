@@ -6,6 +6,7 @@ use super::handshake::{Answer, Initiator, Keys, REQUEST, Refused, Responder, Ste
 use super::hop::Path;
 use super::opening::Opening;
 use super::seal::{KEY, Seal};
+use super::secrets::Secrets;
 use super::shared::Shared;
 use super::{Parameters, SealName, StreamParameters};
 use weir_base::{Bytes, Ecn, Random, Rate, Span, Time};
@@ -185,6 +186,12 @@ impl Link {
             }
             Cover::Failed => {}
         }
+    }
+
+    /// The secrets of the connection, which has this number, for a log of keys; `None` unless it is sealed with its first keys.
+    pub(crate) fn secrets(&self, connection: u32) -> Option<Secrets> {
+        let Cover::Sealed(seal) = &self.cover else { return None };
+        Some(Secrets::new(connection, seal.secrets()?))
     }
 
     /// Whether a request was answered and no sealed packet of the peer has opened yet.

@@ -18,14 +18,14 @@ pub const KEY: usize = 32;
 const PACKETS: u64 = 1 << 22;
 const TIME: Span = Span::from_secs(120);
 /// The bit of the first byte that tells by which of two keys a packet is sealed.
-const PHASE: u8 = 0x08;
+pub(super) const PHASE: u8 = 0x08;
 /// How far a packet's number may be behind the highest.
 const WINDOW: u64 = 8192;
 /// Words of the window's bitmap: one more than the window fills, since the highest number may be the first of its word.
 const WORDS: usize = (WINDOW / 64) as usize + 1;
 
 /// The keys of one direction between two changes.
-struct Epoch {
+pub(super) struct Epoch {
     secret: Zeroizing<[u8; KEY]>,
     key: LessSafeKey,
 }
@@ -49,14 +49,19 @@ pub(super) fn derive(secret: &[u8; KEY], purpose: &[u8]) -> Option<Zeroizing<[u8
 }
 
 impl Epoch {
-    fn new(secret: Zeroizing<[u8; KEY]>) -> Option<Epoch> {
+    pub(super) fn new(secret: Zeroizing<[u8; KEY]>) -> Option<Epoch> {
         let key = derive(&secret, b"weir sliq key")?;
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key[..]).ok()?);
         Some(Epoch { secret, key })
     }
 
-    fn next(&self) -> Option<Epoch> {
+    pub(super) fn next(&self) -> Option<Epoch> {
         Epoch::new(derive(&self.secret, b"weir sliq next")?)
+    }
+
+    /// Decrypts in place what stands behind the header of packet `number`, its tag included. Returns false if it was not sealed with these keys.
+    pub(super) fn open(&self, header: &[u8; HEADER], number: u64, rest: &mut [u8]) -> bool {
+        self.key.open_in_place(nonce(number), bound(header, number), rest).is_ok()
     }
 }
 
@@ -142,6 +147,12 @@ impl Seal {
         })
     }
 
+    /// The secrets for sending and for receiving with which the connection began; `None` once keys were changed.
+    pub(super) fn secrets(&self) -> Option<[Zeroizing<[u8; KEY]>; 2]> {
+        let is_first = self.sent_epoch == 0 && self.received_epoch == 0;
+        is_first.then(|| [self.sending.secret.clone(), self.receiving.secret.clone()])
+    }
+
     /// Encrypts a packet in place. Its number must be higher than those of all packets before. Returns whether the packet may be sent.
     pub fn seal(&mut self, packet: &mut Vec<u8>, now: Time) -> bool {
         let Some((header, _)) = packet.split_first_chunk::<HEADER>() else { return false };
@@ -187,7 +198,9 @@ impl Seal {
             (_, true) => &self.after,
             _ => self.before.as_ref()?,
         };
-        epoch.key.open_in_place(nonce(number), bound(header, number), rest).ok()?;
+        if !epoch.open(header, number, rest) {
+            return None;
+        }
         header[0] &= !PHASE;
         self.replay.take(number);
         if is_next {
@@ -207,7 +220,7 @@ impl Seal {
 }
 
 /// The lowest 32 bits of a packet's number.
-fn low(header: &[u8; HEADER]) -> u32 {
+pub(super) fn low(header: &[u8; HEADER]) -> u32 {
     u32::from_be_bytes([header[4], header[5], header[6], header[7]])
 }
 

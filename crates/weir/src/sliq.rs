@@ -1,5 +1,6 @@
 //! `weir sliq`: the transport SLIQ between hosts: files, streams and measurements; and its plan for a given channel.
 
+mod decode;
 mod plan;
 
 use clap::{Args, Subcommand};
@@ -23,6 +24,8 @@ pub(crate) struct SliqArgs {
 pub(crate) enum SliqAction {
     /// Find how a stream with a deadline is protected against loss with the fewest packets
     Plan(plan::PlanArgs),
+    /// Open the packets of a capture whose secrets a node has logged, for Wireshark
+    Decode(decode::DecodeArgs),
     /// Make a key pair, by which other hosts recognise this one
     Keygen(KeygenArgs),
     #[command(flatten)]
@@ -43,6 +46,7 @@ pub(crate) struct KeygenArgs {
 pub(crate) fn sliq(action: &SliqAction) -> Result<(), Failure> {
     match action {
         SliqAction::Plan(args) => plan::plan(args),
+        SliqAction::Decode(args) => decode::decode(args),
         SliqAction::Keygen(args) => crate::keygen::keygen(&args.file),
         SliqAction::Daemon(daemon) => daemon.run(),
     }

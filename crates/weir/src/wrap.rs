@@ -17,9 +17,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use weir_engine::{Engine, Outcome};
 use weir_live::{
-    Beyond, Keeper, Live, Program, Replay, Tally, Wrapped, check_internet, far_end, resolver_note,
+    Beyond, Keeper, Live, Program, Replay, Tally, Wrapped, check_internet, check_prefixes, far_end,
+    resolver_note,
 };
-use weir_plan::{Behind, Lab, Run};
+use weir_plan::{Behind, Lab, Run, Wrapping};
 use weir_record::{Recorder, Records};
 use weir_session::Execution;
 
@@ -30,7 +31,7 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
         words => words.to_vec(),
     };
     let title = typed(&words);
-    let lab = lab(args, &title, &[])?;
+    let Wrapping { lab, prefixes } = lab(args, &title, &[])?;
     if args.print {
         return print(lab.source());
     }
@@ -42,6 +43,8 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     let _ = weir_linux::enter();
     Live.check(&run)?;
     let forward: Vec<u16> = args.forward.iter().map(|port| port.get()).collect();
+    let beyond = Beyond { forward: &forward, internet: args.internet, prefixes: &prefixes };
+    check_prefixes(&run, beyond)?;
     let show = args.live.then(|| Show::on_terminal(&shown::names(&run))).transpose()?;
     let program = Program {
         words,
@@ -60,7 +63,6 @@ pub(crate) fn wrap(args: &WrapArgs) -> Result<(), Failure> {
     greet(args, &run);
     let (mut tally, mut records) = (Tally::new(&run), Records::default());
     let recorder: &mut dyn Recorder = if args.report.is_some() { &mut records } else { &mut tally };
-    let beyond = Beyond { forward: &forward, internet: args.internet };
     let wrapped = match show {
         Some(show) => weir_live::wrap(&run, &keeper, &title, beyond, &mut Shown::new(&run, show, recorder)),
         None => weir_live::wrap(&run, &keeper, &title, beyond, recorder),
@@ -89,7 +91,7 @@ fn typed(words: &[OsString]) -> String {
 }
 
 /// The lab of the command's network, with further settings.
-fn lab(args: &WrapArgs, title: &str, settings: &[String]) -> Result<Lab, Failure> {
+fn lab(args: &WrapArgs, title: &str, settings: &[String]) -> Result<Wrapping, Failure> {
     let behind = match &args.lab {
         Some(path) => Behind::Lab(path),
         None => Behind::Links(&args.link),
@@ -155,7 +157,7 @@ const SHORTEST: f64 = 0.2;
 fn report(args: &WrapArgs, title: &str, folder: &Path, replay: Replay) -> Result<(), Failure> {
     let lasted = replay.outcome.environment.get("lasted_s").and_then(Value::as_f64).unwrap_or(0.0);
     let duration = format!("run.duration=\"{:.3} s\"", lasted.max(SHORTEST));
-    let lab = lab(args, title, &[duration])?;
+    let Wrapping { lab, .. } = lab(args, title, &[duration])?;
     let execution = Execution {
         out: folder.to_owned(),
         jobs: None,

@@ -5,6 +5,7 @@ mod told;
 use super::carrier::{Asker, Carrier, host};
 use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
+use super::key_log::KeyLog;
 use super::networks::Networks;
 use super::proxies::{Interception, Proxies, Segments};
 use super::repairs::ReedSolomon;
@@ -40,11 +41,11 @@ const TURN: usize = 64;
 /// Longest datagram of a program.
 const LONGEST: usize = 1 << 16;
 
-/// Runs the node of this file.
+/// Runs the node of this file, with a log of its connections' secrets if a file for them is given.
 ///
 /// # Errors
 /// The file is wrong, the host does not allow what it needs, or its device is removed.
-pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
+pub(super) fn run(file: &Path, key_log: Option<&Path>, process: &Process) -> Result<(), Failure> {
     let plan = Plan::read(file)?;
     process.name(&plan.name)?;
     let epoch = next_epoch(&plan.key)?;
@@ -59,6 +60,7 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
     let proxies = plan.proxies.then(|| proxies(&plan, &tun)).transpose()?;
     let mut networks = Networks::open(&plan)?;
     networks.join(proxies.as_ref().map_or_else(|| tun.as_fd(), AsFd::as_fd))?;
+    let key_log = key_log.map(|path| KeyLog::open(path, plan.neighbours.len())).transpose()?;
     let questions = control::listen(&plan.name)?;
     let services = reloads(file, process);
     let board = Board::default();
@@ -80,6 +82,7 @@ pub(super) fn run(file: &Path, process: &Process) -> Result<(), Failure> {
         questions,
         services,
         board,
+        key_log,
         process,
         due: Time::ZERO,
         look: Time::ZERO,
@@ -200,6 +203,8 @@ struct Running<'a> {
     questions: Receiver<Asked>,
     services: Reloaded,
     board: Board,
+    /// Where secrets of connections are written; `None` unless that was asked for.
+    key_log: Option<KeyLog>,
     process: &'a Process,
     /// When the site has something to do, and when the next look is.
     due: Time,
@@ -279,6 +284,10 @@ impl<'p> Running<'p> {
             }
         }
         (0..self.carriers.len()).for_each(|port| self.report(port, host, now));
+        if let Some(log) = &mut self.key_log {
+            let numbers = self.carriers.iter().enumerate().filter_map(|(port, of)| Some((port, of.number?)));
+            numbers.for_each(|(port, number)| log.note(port, number, host));
+        }
         while let Ok(asked) = self.questions.try_recv() {
             asked.answer(self.obey(&asked.question, now));
         }

@@ -2,23 +2,25 @@
 
 use crate::failure::Failure;
 use crate::output::{print, say};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_engine::EngineError;
 use weir_linux::signals::Signals;
-use weir_live::Entrance;
+use weir_live::{Entrance, OverlayLinks};
 use weir_plan::Lab;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
   weir overlay up labs/overlay/triangle-udp.toml --set overlay.k=1e12
+  weir overlay up labs/overlay/triangle-udp.toml --links veth
 
 It makes a network namespace for each node and each host of the lab's groups, and prints how to enter them; there is no traffic but that of programs \
-that you start in them. Links are as the lab says, with its schedules from the moment that all nodes have found each other. It stays until it is \
+that you start in them. Links are as the lab says, with its schedules from the moment that all nodes have found each other; with --links veth \
+they are as fast as the kernel. It stays until it is \
 interrupted. Nothing is left then, also if it is killed.
 Exit status: 0 interrupted; 1 a node ended; 2 bad input.")]
 pub(super) struct UpArgs {
@@ -27,6 +29,19 @@ pub(super) struct UpArgs {
     /// Set a value of the lab, as `weir run --set`
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// What joins the nodes
+    #[arg(long, value_enum, default_value_t)]
+    links: Links,
+}
+
+/// What joins the nodes of an overlay that is up.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Links {
+    /// Links with the rate, the delay and all else that the lab says
+    #[default]
+    Fabric,
+    /// Pairs of veth devices, as fast as the kernel, without the lab's rates, delays and losses
+    Veth,
 }
 
 impl UpArgs {
@@ -47,12 +62,16 @@ impl UpArgs {
         });
         waiting.map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
         let run = lab.runs().remove(0);
+        let links = match self.links {
+            Links::Fabric => OverlayLinks::Fabric,
+            Links::Veth => OverlayLinks::Veth,
+        };
         say("weir: the nodes are looking for each other");
         let joined = |entrances: &[Entrance]| {
             // Who does not read it may still enter.
             let _ = print(&told(entrances));
         };
-        match weir_live::up(&run, &stop, &joined) {
+        match weir_live::up(&run, links, &stop, &joined) {
             Ok(()) | Err(EngineError::Cancelled) => Ok(()),
             Err(EngineError::Unable { what, help }) => Err(Failure::bad_input(what, help)),
             Err(error) => Err(Failure::failed(error.to_string())),

@@ -46,7 +46,15 @@ pub(crate) fn join(
     })
 }
 
-fn wait(dissolved: &Dissolved, daemons: &mut Daemons<'_>, cancel: &AtomicBool) -> Result<(), EngineError> {
+/// Waits until each node's neighbours are up, while something carries what they say to each other.
+///
+/// # Errors
+/// Those of [`join`], but for the fabric's.
+pub(super) fn wait(
+    dissolved: &Dissolved,
+    daemons: &mut Daemons<'_>,
+    cancel: &AtomicBool,
+) -> Result<(), EngineError> {
     let begun = Instant::now();
     let mut number = 0;
     while number < daemons.count() {

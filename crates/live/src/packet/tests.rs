@@ -223,7 +223,8 @@ fn a_dropped_packet_returns_its_buffer() {
 
 #[test]
 fn packets_for_other_networks_go_to_the_way_out_and_those_for_groups_nowhere() {
-    let open = Pool::new(Directory { beyond: Some(0), ..directory() }, 1500);
+    let beyond = Some(Outside::new(2, 0, vec![]));
+    let open = Pool::new(Directory { beyond, ..directory() }, 1500);
     let to = |pool: &Pool, from: usize, address: &str| {
         let ip = if address.contains(':') { Ip::V6 } else { Ip::V4 };
         let mut frame = udp_frame(from, 0, ip, 1, 100, Ecn::NotEct);
@@ -242,6 +243,48 @@ fn packets_for_other_networks_go_to_the_way_out_and_those_for_groups_nowhere() {
         assert_eq!(to(&open, 2, address), None, "{address}");
     }
     assert_eq!(to(&open, 0, "10.0.0.3"), Some(2));
+}
+
+#[test]
+fn packets_to_a_prefix_and_from_it_pass_between_the_stand_ins_of_the_longest_one() {
+    use crate::outside::Branch;
+    use std::net::IpAddr;
+    let branch = |prefix: &str, near, far| Branch { prefix: prefix.parse().unwrap(), near, far };
+    // The program's host is node 2 and the far end node 0.
+    let branches = vec![
+        branch("192.0.2.0/24", 3, 4),
+        branch("192.0.2.128/25", 5, 6),
+        branch("2001:db8::/32", 7, 8),
+        branch("10.0.0.0/8", 9, 10),
+    ];
+    let outside = Outside::new(2, 0, branches);
+    assert_eq!([2, 0, 5, 6, 1].map(|node| outside.host_of(node)), [2, 0, 2, 0, 1]);
+    let addressed = (0..11).map(|node| node != 1).collect();
+    let pool = Pool::new(Directory { beyond: Some(outside), addressed, ..directory() }, 1500);
+    // Where a packet that a host sends enters and is for, if this is the address at the other side.
+    let of = |host: usize, address: &str| {
+        let address: IpAddr = address.parse().unwrap();
+        let ip = if address.is_ipv4() { Ip::V4 } else { Ip::V6 };
+        let mut frame = udp_frame(host, 2 - host, ip, 1, 100, Ecn::NotEct);
+        let source = host == 0;
+        match address {
+            IpAddr::V4(v4) => {
+                frame[ETHERNET + if source { 12 } else { 16 }..][..4].copy_from_slice(&v4.octets())
+            }
+            IpAddr::V6(v6) => {
+                frame[ETHERNET + if source { 8 } else { 24 }..][..16].copy_from_slice(&v6.octets())
+            }
+        }
+        pool.packet(host, &frame).map(|packet| (packet.enters(), packet.destination()))
+    };
+    for (address, near, far) in
+        [("192.0.2.7", 3, 4), ("192.0.2.200", 5, 6), ("2001:db8::7", 7, 8), ("10.9.0.1", 9, 10)]
+    {
+        assert_eq!(of(2, address), Some((near, far)), "to {address}");
+        assert_eq!(of(0, address), Some((far, near)), "from {address}");
+    }
+    assert_eq!((of(2, "198.51.100.7"), of(0, "198.51.100.7")), (Some((2, 0)), Some((0, 2))), "no prefix");
+    assert_eq!((of(2, "10.0.0.1"), of(0, "10.0.0.1")), (Some((2, 0)), Some((0, 2))), "the far end's own");
 }
 
 #[test]

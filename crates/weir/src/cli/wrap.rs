@@ -10,18 +10,21 @@ Examples:
   weir wrap --link 'rate=20mbit rtt=40ms queue=dualpi2' -- iperf3 -c 192.0.2.7
   weir wrap --link 'rate=50mbit/10mbit rtt=30ms' --serve 'iperf3 -s' -- sh -c 'iperf3 -c $WEIR_FAR_END'
   weir wrap --link 'rate=30mbit delay=2ms' --link 'rate=8mbit delay=20ms loss=1%'          a shell behind two links
+  weir wrap --link 'rate=20mbit rtt=40ms' --link 'to=198.51.100.0/24 rate=2mbit rtt=300ms' -- ping 198.51.100.7
   weir wrap --lab labs/cellular.toml --forward 8080 -- curl -O http://10.0.0.3:8080/file
   weir wrap --link 'rate=20mbit rtt=40ms' --live -- ping 192.0.2.7          the links in the terminal's last lines
   weir wrap --link 'rate=8mbit rtt=80ms loss=1%' --internet -- curl -O http://192.0.2.7/file          as root
 
 A link has the keys of [dumbbell] in a lab (docs/labs.md, docs/links.md); DOWN/UP gives each direction a value, and down is the direction \
-towards the command. The command runs as the user who calls weir, in a network of its own, from which the default route leads to the far \
+towards the command. With to=PREFIX a link takes the packets to and from these addresses alone, which are the far end's unless --internet \
+leads to them; the longest prefix counts. The command runs as the user who calls weir, in a network of its own, from which the default route leads to the far \
 end. WEIR_FAR_END and WEIR_FAR_END_V6 are the far end's addresses. `weir link` changes the links meanwhile. docs/wrap.md translates the \
 commands of other emulators.
 Exit status: the command's, or 128 and the number of the signal that ended it; 126 or 127 it could not be run; 1 the network failed; 2 \
 bad input.")]
 pub(crate) struct WrapArgs {
-    /// A link, as KEY=VALUE separated by spaces; several stand in a row, the first nearest the command
+    /// A link, as KEY=VALUE separated by spaces; several stand in a row, the first nearest the command, and those with the same to=PREFIX in
+    /// a row of their own
     #[arg(long, value_name = "LINK", required_unless_present = "lab")]
     pub link: Vec<String>,
     /// Take the network of this lab, with its schedules and traces; the command stands where its first traffic group receives

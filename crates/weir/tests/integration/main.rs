@@ -10,6 +10,7 @@ mod circuit_send;
 mod circuit_up;
 mod cli;
 mod daemons;
+mod emulation;
 mod hostile;
 mod hosts;
 mod kernel;

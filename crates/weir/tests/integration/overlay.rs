@@ -1,6 +1,7 @@
 //! An overlay of three sites in network namespaces: each site has a node, and each two nodes have a link. Where namespaces and devices
 //! cannot be made the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
+mod decoded;
 mod files;
 mod groups;
 mod labs;
@@ -138,7 +139,14 @@ impl Triangle {
 
     /// Starts a node, and waits until it works.
     fn start(&self, node: usize) -> Node {
-        let mut command = weir(&["overlay", "node", self.path(node).to_str().unwrap(), "--metrics", METRICS]);
+        self.start_with(node, &[])
+    }
+
+    /// The same, with further arguments.
+    fn start_with(&self, node: usize, more: &[&str]) -> Node {
+        let file = self.path(node);
+        let own = ["overlay", "node", file.to_str().unwrap(), "--metrics", METRICS];
+        let mut command = weir(&[&own[..], more].concat());
         let mut child = self.inside(node, || command.stderr(Stdio::piped()).spawn().unwrap());
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();

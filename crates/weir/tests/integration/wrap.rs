@@ -5,6 +5,7 @@ mod ends;
 mod internet;
 mod links;
 mod live;
+mod prefixes;
 mod translations;
 
 use crate::place::{Place, status, text};

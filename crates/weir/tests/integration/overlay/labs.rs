@@ -204,36 +204,124 @@ fn socket_in(namespace: &str, address: &str) -> UdpSocket {
     socket
 }
 
+/// A lab that is up, and the ways in.
+struct Up {
+    process: Running,
+    /// Name, address and the file of the namespace, of the nodes and of the hosts behind them.
+    entrances: Vec<[String; 3]>,
+}
+
+impl Up {
+    fn begin(place: &Place, more: &[&str]) -> Up {
+        let mut command = place.command(&[&["overlay", "up", "lab.toml"], more].concat());
+        let mut process = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+        let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let mut entrances = Vec::new();
+        while let Some(line) = lines.next().map(Result::unwrap).filter(|line| !line.starts_with("In the")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let namespace = words.iter().find_map(|word| word.strip_prefix("--net=")).unwrap();
+            entrances.push([words[0], words[1], namespace].map(str::to_owned));
+        }
+        Up { process, entrances }
+    }
+
+    fn of(&self, name: &str) -> &[String; 3] {
+        self.entrances.iter().find(|[own, ..]| own == name).unwrap()
+    }
+
+    fn hosts(&self) -> Vec<&[String; 3]> {
+        let is_host = |one: &&[String; 3]| !["a", "b", "c"].contains(&one[0].as_str());
+        self.entrances.iter().filter(is_host).collect()
+    }
+
+    /// Sends datagrams both ways between two of them.
+    fn reach(&self, [near, far]: [&[String; 3]; 2]) {
+        let sockets = [near, far].map(|[_, address, namespace]| socket_in(namespace, address));
+        assert_eq!(deliver(&sockets[0], &sockets[1], b"hello").0.to_string(), near[1]);
+        deliver(&sockets[1], &sockets[0], b"hello yourself");
+    }
+
+    fn status(&self, name: &str) -> Value {
+        let Output { stdout, stderr, .. } =
+            inside(&self.of(name)[2], || weir(&["overlay", "status", "--json"]).output().unwrap());
+        serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{}", text(&stderr)))
+    }
+}
+
+/// The triangle with a group, whose hosts are behind the nodes a and b.
+fn with_hosts() -> String {
+    format!(
+        "{TRIANGLE}[traffic.x]\nfrom = \"a\"\nto = \"b\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1052 B\" }}\n"
+    )
+}
+
 #[test]
 fn programs_use_the_overlay_of_a_lab_that_is_up() {
-    let lab = format!(
-        "{TRIANGLE}[traffic.x]\nfrom = \"a\"\nto = \"b\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1052 B\" }}\n"
-    );
-    let Some(place) = Place::new("up", &lab) else { return };
-    let mut command = place.command(&["overlay", "up", "lab.toml"]);
-    let mut up = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let mut lines = BufReader::new(up.0.stdout.take().unwrap()).lines();
-    let mut entrances = Vec::new();
-    while let Some(line) = lines.next().map(Result::unwrap).filter(|line| !line.starts_with("In the")) {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let namespace = words.iter().find_map(|word| word.strip_prefix("--net=")).unwrap().to_owned();
-        entrances.push((words[0].clone(), words[1].clone(), namespace));
-    }
+    let Some(place) = Place::new("up", &with_hosts()) else { return };
+    let mut up = Up::begin(&place, &[]);
     // Three nodes, and the two hosts of the group.
-    assert_eq!(entrances.len(), 5, "{entrances:?}");
-    let of = |name: &str| entrances.iter().find(|(own, ..)| own == name).unwrap();
-    let hosts: Vec<_> =
-        entrances.iter().filter(|(name, ..)| !["a", "b", "c"].contains(&name.as_str())).collect();
-    for (from, to) in [(of("a"), of("c")), (hosts[0], hosts[1])] {
-        let [near, far] = [from, to].map(|(_, address, namespace)| socket_in(namespace, address));
-        assert_eq!(deliver(&near, &far, b"hello").0.to_string(), from.1);
-        deliver(&far, &near, b"hello yourself");
-    }
-    let Output { stdout, stderr, .. } =
-        inside(&of("a").2, || weir(&["overlay", "status", "--json"]).output().unwrap());
-    let status: Value = serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{}", text(&stderr)));
+    assert_eq!(up.entrances.len(), 5, "{:?}", up.entrances);
+    let hosts = up.hosts();
+    up.reach([up.of("a"), up.of("c")]);
+    up.reach([hosts[0], hosts[1]]);
+    let status = up.status("a");
     assert_eq!((are_up(&status[0]), &status[0]["packets"]["foreign_source"]), (2, &0.into()));
-    send_signal(&up.0, Signal::INT);
-    assert_eq!(up.0.wait().unwrap().code(), Some(0));
+    send_signal(&up.process.0, Signal::INT);
+    assert_eq!(up.process.0.wait().unwrap().code(), Some(0));
     assert_eq!(place.processes(), 0);
+}
+
+#[test]
+fn over_veth_pairs_the_same_nodes_and_hosts_reach_each_other_without_the_labs_delays() {
+    // Over links of the lab no datagram would arrive: each takes a minute.
+    let Some(place) = Place::new("veth", &with_hosts().replace("5 ms", "60 s")) else { return };
+    let up = Up::begin(&place, &["--links", "veth"]);
+    assert_eq!(up.entrances.len(), 5, "{:?}", up.entrances);
+    let hosts = up.hosts();
+    up.reach([up.of("a"), up.of("c")]);
+    up.reach([hosts[0], hosts[1]]);
+    up.reach([hosts[1], up.of("c")]);
+    let status = up.status("a");
+    assert_eq!((are_up(&status[0]), &status[0]["packets"]["foreign_source"]), (2, &0.into()));
+    // Devices lead from node to node: nothing else is between them.
+    let names = inside(&up.of("c")[2], || fs::read_to_string("/proc/thread-self/net/dev").unwrap());
+    let devices = names.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
+    let mut devices: Vec<&str> = devices.filter(|name| name.starts_with("eth") || *name == "lo").collect();
+    devices.sort_unstable();
+    assert_eq!(devices, ["eth1", "eth2", "lo"], "{names}");
+}
+
+#[test]
+fn nothing_of_an_overlay_over_veth_pairs_is_left_when_it_is_killed() {
+    let Some(place) = Place::new("veth-killed", &with_hosts()) else { return };
+    let mut up = Up::begin(&place, &["--links", "veth"]);
+    let own = fs::read_to_string("/proc/self/net/dev").unwrap();
+    let of = |text: &str| {
+        text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect::<Vec<_>>()
+    };
+    assert!(!of(&own).iter().any(|name| name.starts_with("h") && name[1..].parse::<u32>().is_ok()), "{own}");
+    up.process.0.kill().unwrap();
+    up.process.0.wait().unwrap();
+    place.until_there_are("nothing is left", |count| count == 0);
+    for [name, _, namespace] in &up.entrances {
+        assert!(!Path::new(namespace).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_network_with_a_router_that_is_no_node_is_refused_for_veth_pairs() {
+    let lab = with_hosts()
+        .replace("routers = [\"a\", \"b\", \"c\"]", "routers = [\"a\", \"b\", \"c\", \"d\"]")
+        .replace(
+            "[overlay]",
+            "cd = { from = \"c\", to = \"d\", rate = \"10 Mbit/s\", delay = \"5 ms\" }\n[overlay]",
+        );
+    let Some(place) = Place::new("veth-router", &lab) else { return };
+    let output = place.command(&["overlay", "up", "lab.toml", "--links", "veth"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("the link cd leads to d, which is neither") && told.contains("--links fabric"),
+        "{told}"
+    );
 }

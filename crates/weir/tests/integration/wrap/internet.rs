@@ -192,6 +192,29 @@ print(open('/proc/sys/net/ipv4/ip_forward').read().strip())
 }
 
 #[test]
+fn servers_beyond_the_host_are_reached_over_the_link_of_their_prefix() {
+    let Some(host) = Host::new() else { return };
+    let program = format!(
+        "
+def connect():
+    with socket.create_connection(('203.0.113.9', {}), 10) as s: return s.makefile().readline().strip()
+print(*took(connect))
+",
+        host.tcp
+    );
+    let program = python(&program);
+    let words: Vec<&str> = program.iter().map(String::as_str).collect();
+    // Whatever takes the other link is lost.
+    let links = ["--link", "rate=9mbit rtt=4ms loss=100%", "--link", "to=203.0.113.0/24 rate=9mbit rtt=40ms"];
+    let output = host.weir(&[&["wrap", "--quiet", "--internet"], &links[..], &["--"], &words].concat());
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    let (ms, result) = timed(told.trim());
+    assert!(ms >= 80.0 && result == "192.0.2.2", "{told}");
+    host.is_as_found(0);
+}
+
+#[test]
 fn a_command_at_the_far_end_has_the_way_too_and_without_the_option_nobody_has() {
     let Some(host) = Host::new() else { return };
     let connect = format!("exec 3<> /dev/tcp/203.0.113.9/{} && cat <&3 >", host.tcp);

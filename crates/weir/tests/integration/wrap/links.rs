@@ -76,6 +76,28 @@ fn a_link_that_is_changed_is_another_one_at_once() {
 }
 
 #[test]
+fn a_link_of_a_prefix_is_changed_without_the_others() {
+    let Some(place) = place() else { return };
+    let options =
+        ["--link", "rate=9mbit rtt=4ms", "--link", "to=198.51.100.0/24 rate=9mbit rtt=4ms loss=100%"];
+    let echo = "
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)
+s.settimeout(5)
+def echo():
+    s.sendto(bytes([8, 0, 0, 0, 0, 0, 0, 1]), ('198.51.100.7', 0))
+    return s.recv(100)[0]
+print(*took(echo))
+";
+    let waiting = Waiting::new(&place, &options, echo);
+    place.done(&["link", "set", &waiting.link("link2"), "loss=0%", "delay=90ms"]);
+    place.done(&["link", "set", &waiting.link("link2-up"), "loss=0%"]);
+    let shown = place.done(&["link", "show", &waiting.link("link1")]);
+    assert!(shown.contains("delay      2 ms"), "{shown}");
+    let told = waiting.go();
+    assert!(told.len() == 1 && timed(&told[0]).0 >= 92.0 && timed(&told[0]).1 == "0", "{told:?}");
+}
+
+#[test]
 fn a_change_is_checked_as_a_schedule_is() {
     let Some(place) = place() else { return };
     let waiting = Waiting::new(&place, &["--link", "rate=9mbit rtt=4ms"], "");

@@ -1,0 +1,164 @@
+//! `weir sliq decode`: a capture of sealed packets, written again with the packets that a log of keys opens.
+
+mod datagram;
+
+use clap::Args;
+use datagram::Datagram;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use weir_daemon::{Failure, print};
+use weir_engine::PacketFile;
+use weir_observe::{Capture, CaptureError, Packet};
+use weir_sliq::secrets::{Secrets, Unsealing};
+use weir_sliq::wire::{HEADER, TAG};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  weir overlay node a.toml --key-log a.keys                  on a test machine; tcpdump -i eth1 -w sealed.pcap meanwhile
+  weir sliq decode sealed.pcap --keys a.keys --out plain.pcap
+  tshark -X lua_script:docs/sliq.lua -X lua_script:docs/overlay.lua -o overlay.notes:FALSE -r plain.pcap -Y overlay
+
+A packet of a connection in the log becomes what was sealed; all else is written as it was captured, from its IP header on. The log of either \
+end is enough. Packets that a card was still to cut into segments are cut. What sites have sealed for each other stays sealed.
+Exit status: 0 done; 1 no sealed packet could be opened; 2 bad input.")]
+pub(crate) struct DecodeArgs {
+    /// A capture in the format pcap or pcapng
+    capture: PathBuf,
+    /// A log of keys, as --key-log writes it
+    #[arg(long, value_name = "FILE", required = true)]
+    keys: Vec<PathBuf>,
+    /// The capture to write (pcap)
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// The first byte of a sealed packet, without the bit of its key phase: the mark of SLIQ, and the kind of packets within a connection.
+const WITHIN: u8 = 0x53;
+const KEY_PHASE: u8 = 0x08;
+
+/// Numbers of packets of the capture.
+#[derive(Default)]
+struct Counts {
+    opened: u64,
+    /// Sealed packets that no line of the logs opens.
+    closed: u64,
+    /// Other packets, which are written as they were.
+    others: u64,
+    /// Frames that are not of IP.
+    left_out: u64,
+}
+
+/// Decodes the capture.
+///
+/// # Errors
+/// A file cannot be read or written, or no sealed packet could be opened.
+pub(crate) fn decode(args: &DecodeArgs) -> Result<(), Failure> {
+    let mut connections = Connections::default();
+    args.keys.iter().try_for_each(|path| connections.learn(path))?;
+    if let (Ok(from), Ok(to)) = (fs::canonicalize(&args.capture), fs::canonicalize(&args.out))
+        && from == to
+    {
+        return Err(Failure::bad_input("--out names the capture itself", "name another file"));
+    }
+    let file = File::open(&args.capture).map_err(|error| wrong(&args.capture, &error.to_string()))?;
+    let mut capture = Capture::open(BufReader::new(file)).map_err(|error| match error {
+        CaptureError::Read(error) => wrong(&args.capture, &error.to_string()),
+        error => wrong(&args.capture, &format!("not a capture: {error}")),
+    })?;
+    let mut out = PacketFile::create(&args.out).map_err(|error| wrong(&args.out, &error.to_string()))?;
+    let unwritten =
+        |error: std::io::Error| Failure::failed(format!("cannot write {}: {error}", args.out.display()));
+    let mut counts = Counts::default();
+    while let Some(frame) = capture.next_frame().map_err(|error| wrong(&args.capture, &error.to_string()))? {
+        let Ok(ip) = Packet::ip(&frame) else {
+            counts.left_out += 1;
+            continue;
+        };
+        let datagram = Datagram::of(&frame, ip).filter(|datagram| is_sealed(datagram.payload));
+        let opened = datagram.as_ref().map(|datagram| connections.open(datagram.payload)).unwrap_or_default();
+        if let Some(datagram) = datagram.filter(|_| !opened.is_empty()) {
+            counts.opened += opened.len() as u64;
+            for plain in &opened {
+                out.write(frame.at, &datagram.with(plain)).map_err(unwritten)?;
+            }
+            continue;
+        }
+        let count = if datagram.is_some() { &mut counts.closed } else { &mut counts.others };
+        *count += 1;
+        out.write(frame.at, ip).map_err(unwritten)?;
+    }
+    out.finish().map_err(unwritten)?;
+    told(&counts)
+}
+
+/// What the command says at its end.
+fn told(counts: &Counts) -> Result<(), Failure> {
+    let Counts { opened, closed, others, left_out } = counts;
+    let text = format!(
+        "{opened} sealed packets opened, {closed} not; {others} other packets as they were, {left_out} left out since they are not of IP\n"
+    );
+    if *opened == 0 && *closed > 0 {
+        let help = "the log must be of an end of these connections, and begin before they did";
+        return Err(Failure::failed_with(text.trim_end(), help));
+    }
+    print(&text)
+}
+
+fn wrong(path: &Path, what: &str) -> Failure {
+    Failure::bad_input(format!("{}: {what}", path.display()), "name a file that you may use")
+}
+
+/// Whether a payload of UDP may be a sealed packet.
+fn is_sealed(payload: &[u8]) -> bool {
+    payload.len() >= HEADER + TAG && payload[0] & !KEY_PHASE == WITHIN
+}
+
+/// The connections of the logs. Those of different times may have the same number.
+#[derive(Default)]
+struct Connections(BTreeMap<u32, Vec<Unsealing>>);
+
+impl Connections {
+    /// Reads a log of keys.
+    fn learn(&mut self, path: &Path) -> Result<(), Failure> {
+        let text = fs::read_to_string(path).map_err(|error| wrong(path, &error.to_string()))?;
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let refused = |why: &str| {
+                let message = format!("{}, line {number}: {why}", path.display());
+                Failure::bad_input(message, "lines are as `weir overlay node --key-log` writes them")
+            };
+            let secrets = Secrets::read(line).map_err(refused)?;
+            let reader = Unsealing::new(&secrets).ok_or_else(|| refused("these are no secrets"))?;
+            self.0.entry(secrets.connection).or_default().push(reader);
+        }
+        Ok(())
+    }
+
+    /// The packets of a payload, in clear; none if they do not open. A payload of several packets of one length, but for the last, is one that a
+    /// card was still to cut.
+    fn open(&mut self, payload: &[u8]) -> Vec<Vec<u8>> {
+        let connection = u32::from_be_bytes([0, payload[1], payload[2], payload[3]]);
+        let Some(readers) = self.0.get_mut(&connection) else { return vec![] };
+        let mut open = |packet: &[u8]| {
+            let mut plain = vec![];
+            readers.iter_mut().any(|reader| reader.open(packet, &mut plain)).then_some(plain)
+        };
+        if let Some(plain) = open(payload) {
+            return vec![plain];
+        }
+        // Each packet begins as the first one does.
+        let begins = |at: &usize| payload[*at..].starts_with(&payload[..4]);
+        for length in (HEADER + TAG..payload.len() - HEADER).filter(begins) {
+            if let Some(first) = open(&payload[..length]) {
+                let rest = payload[length..].chunks(length).filter_map(open);
+                return std::iter::once(first).chain(rest).collect();
+            }
+        }
+        vec![]
+    }
+}
