@@ -11,7 +11,7 @@ FEATURES = $$(scripts/deps features)
 LINTED  := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/linted CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 LIVE    := $(shell unshare -n true 2>/dev/null && echo yes || (unshare -Urn true 2>/dev/null && echo yes))
 
-.PHONY: demo test build deps python python-stubs python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
+.PHONY: demo test build deps python python-stubs python-speed install accuracy soak kernel-cost kernel-traces agreement judge circuits reproduce bench scale sliq-speed overlay-speed coordination-cost capacity analyze-speed observe tools serve-speed tests-speed wrap same-values release reference docs docs-test fuzz clean
 
 ## demo: builds weir, runs the quickstart on the simulator and (if the machine allows it) live, and writes the report
 demo: build
@@ -175,6 +175,11 @@ capacity:
 ## observe: compares `weir observe` with captures on both sides of TBF, HTB and bfifo (root, idle); writes docs/observe-measured.md
 observe: build
 	scripts/observe $(WEIR)
+
+## tools: runs nuttcp, iperf3, tcpdump, tcptrace and TShark beside `weir analyze`, over paths that lose, reorder and double (idle, as root);
+## writes docs/tools-measured.md
+tools: build
+	scripts/tools $(WEIR)
 
 ## analyze-speed: measures time and memory of `weir analyze` on captures of 1 and 10 GB that it generates (idle)
 analyze-speed: build

@@ -2,6 +2,7 @@
 
 mod direction;
 mod repeats;
+mod round_trips;
 mod sequence;
 
 pub(crate) use direction::Direction;
@@ -105,7 +106,7 @@ impl Flow {
         if let Some(tcp) = &packet.tcp {
             self.shake_hands(at, tcp, sender);
             if let Some(number) = tcp.acknowledgement.filter(|_| !tcp.rst) {
-                self.directions[1 - sender].acknowledge(at, number, tcp, tcp.payload > 0);
+                self.directions[1 - sender].acknowledge(at, number, tcp);
             }
         }
     }

@@ -264,6 +264,6 @@ fn tcp(direction: &Direction) -> TcpReport {
         missed_packets,
         unrepaired_bytes: direction.unrepaired(),
         implausible: direction.implausible,
-        rtt_ms: Times::of(&direction.rtt.histogram()),
+        rtt_ms: Times::of(&direction.rtt().histogram()),
     }
 }

@@ -7,6 +7,7 @@
 //! Out-of-Sequence Packets in a Tier-1 IP Backbone, 2007, has the cases; their thresholds are not used.)
 
 use super::repeats::Repeats;
+use super::round_trips::{Answer, RoundTrips};
 use super::sequence::{Hole, Holes, Opening, START, Sequence};
 use crate::packet::{Packet, Tcp};
 use crate::rate::elapsed;
@@ -14,7 +15,7 @@ use crate::spread::Spread;
 use std::collections::VecDeque;
 use weir_base::{Span, Time};
 
-/// Most segments that wait for their acknowledgement to give an RTT, and most timestamps that wait for their echo.
+/// Most timestamps that wait for their echo.
 const MOST_WAITING: usize = 32;
 /// The least round trip while none is known: Wireshark's bound for a segment that is out of order without a handshake (packet-tcp.c).
 const LEAST_ROUND_TRIP: Span = Span::from_millis(3);
@@ -58,7 +59,6 @@ pub(crate) struct Direction {
     pub(crate) keepalives: u64,
     /// Segments whose numbers are of another connection.
     pub(crate) implausible: u64,
-    pub(crate) rtt: Spread,
     /// The shortest time from a timestamp to its echo.
     pub(crate) echo: Option<Span>,
     sequence: Sequence,
@@ -72,7 +72,7 @@ pub(crate) struct Direction {
     has_stamps: bool,
     newest_stamp: Option<u32>,
     remembered: [(u32, u16); REMEMBERED],
-    unacked: VecDeque<(u64, Time)>,
+    round_trips: RoundTrips,
     stamps: VecDeque<(u32, Time)>,
 }
 
@@ -158,9 +158,7 @@ impl Direction {
                 self.holes.open(Hole { from: self.high, to: from, opening, is_acked: false });
             }
             self.high = to;
-            if self.unacked.len() < MOST_WAITING {
-                self.unacked.push_back((to, opening.at));
-            }
+            self.round_trips.send(from, to, opening.at);
             return;
         }
         if tcp.payload <= 1 && to == self.high && !tcp.fin && self.acked >= to {
@@ -190,8 +188,7 @@ impl Direction {
         if was_sent_again {
             late.bytes += bytes;
             self.repeats.add(from, late_end, opening.stamp, late_end <= self.acked);
-            // An acknowledgement that follows may be of either copy (Karn's algorithm).
-            self.unacked.clear();
+            self.round_trips.send_again(from, late_end);
         }
     }
 
@@ -200,8 +197,8 @@ impl Direction {
         stamp.zip(self.newest_stamp).is_some_and(|(own, newest)| (own.wrapping_sub(newest) as i32) < 0)
     }
 
-    /// An acknowledgement of what this direction sends, by the other end. `has_data` tells whether it carries data itself.
-    pub(crate) fn acknowledge(&mut self, at: Time, number: u32, tcp: &Tcp, has_data: bool) {
+    /// An acknowledgement of what this direction sends, by the other end.
+    pub(crate) fn acknowledge(&mut self, at: Time, number: u32, tcp: &Tcp) {
         self.echoed_marks += u64::from(tcp.ece && !tcp.syn);
         let echo = tcp.timestamps.map(|(_, echo)| echo);
         if let Some(echo) = echo {
@@ -222,11 +219,21 @@ impl Direction {
             blocks[index] = Some((from, end));
         }
         // A duplicate SACK is the first block, and lies below the acknowledgement or within the second block (RFC 2883, section 4).
-        if let [Some((from, end)), second, ..] = blocks
-            && (end <= to || second.is_some_and(|(low, high)| low <= from && end <= high))
-        {
+        let duplicate = match blocks {
+            [Some((from, end)), second, ..] => Some((from, end))
+                .filter(|_| end <= to || second.is_some_and(|(low, high)| low <= from && end <= high)),
+            _ => None,
+        };
+        if let Some((from, end)) = duplicate {
             self.repeats.duplicate(from, end);
         }
+        let answer = Answer {
+            at,
+            from: self.acked,
+            to: to.max(self.acked),
+            first_block: blocks[0].filter(|_| duplicate.is_none()),
+            has_gap: blocks[usize::from(duplicate.is_some())].is_some(),
+        };
         if to > self.acked {
             if to > self.high {
                 let hole = Hole { from: self.high, to, opening, is_acked: true };
@@ -236,24 +243,10 @@ impl Direction {
             self.holes.acknowledge(to);
             self.repeats.acknowledge(self.acked, to, echo);
             self.acked = to;
-            self.sample(at, to);
         }
-        let is_repeated = to == self.acked && !has_data && tcp.sack[0].is_some();
-        if is_repeated {
-            // What is acknowledged from here on waited for a repair.
-            self.unacked.clear();
-        }
-    }
-
-    /// The RTT of the last segment that an acknowledgement covers: its arrival is what the receiver answered.
-    fn sample(&mut self, at: Time, to: u64) {
-        let mut sent = None;
-        while let Some(&(_, then)) = self.unacked.front().filter(|(end, _)| *end <= to) {
-            sent = Some(then);
-            self.unacked.pop_front();
-        }
-        if let Some(then) = sent {
-            self.rtt.record(elapsed(then, at));
+        // An acknowledgement that was overtaken says nothing new.
+        if to == self.acked {
+            self.round_trips.acknowledge(&answer);
         }
     }
 
@@ -312,7 +305,12 @@ impl Direction {
 
     /// The shortest time from a packet at the capture to the receiver's answer there.
     pub(crate) fn nearest(&self) -> Option<Span> {
-        [self.rtt.min(), self.echo].into_iter().flatten().min()
+        [self.rtt().min(), self.echo].into_iter().flatten().min()
+    }
+
+    /// The round trips at the capture.
+    pub(crate) fn rtt(&self) -> &Spread {
+        self.round_trips.samples()
     }
 
     /// Whether this SYN begins another connection.

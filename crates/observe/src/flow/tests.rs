@@ -196,7 +196,7 @@ fn the_round_trip_is_that_to_both_ends_and_tells_where_the_capture_is() {
     assert_eq!(flow.round_trip(), Some(Span::from_millis(30)));
     assert_eq!((flow.opener, flow.side()), (0, Some(Side::Between)));
     // One acknowledgement gives one sample: 65 - 40 ms.
-    let rtt = flow.directions[0].rtt.histogram();
+    let rtt = flow.directions[0].rtt().histogram();
     assert_eq!((rtt.count(), rtt.min()), (1, Some(Span::from_millis(25))));
     // The same with the receiver 1 ms away.
     let [first, mut second] = syn();
