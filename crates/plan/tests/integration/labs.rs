@@ -58,6 +58,9 @@ fn the_trees_of_the_lbe_study_have_the_sizes_of_the_study() {
     }
 }
 
+/// Of so many runs of a lab with settings, one is looked at.
+const PART: usize = 25;
+
 #[test]
 fn every_labs_source_reads_back_to_the_same_runs() {
     for path in labs() {
@@ -72,7 +75,10 @@ fn every_labs_source_reads_back_to_the_same_runs() {
             let again = Lab::from_str(lab.source(), "lab.toml", folder.path(), &[]);
             let again = again.unwrap_or_else(|error| panic!("{error}\n{}", lab.source()));
             assert_eq!(lab.name(), again.name());
-            assert_eq!(lab.runs(), again.runs());
+            // Settings are the same for all runs, so a part of them shows it.
+            let wanted = |number: usize| settings.is_empty() || number.is_multiple_of(PART);
+            assert_eq!(lab.runs_where(wanted), again.runs_where(wanted));
+            assert!(lab.ids().eq(again.ids()));
             assert_eq!(lab.source(), again.source());
         }
     }
@@ -96,7 +102,7 @@ fn run_names_are_unique_and_fit_for_folders() {
 #[test]
 fn a_run_is_the_same_after_json() {
     for path in labs() {
-        let run = load(&path).runs().swap_remove(0);
+        let run = load(&path).runs_where(|number| number == 0).swap_remove(0);
         let text = serde_json::to_string(&run).unwrap();
         assert_eq!(serde_json::from_str::<weir_plan::Run>(&text).unwrap(), run);
         assert_eq!(run.check(), Ok(()), "{}", path.display());

@@ -2,19 +2,13 @@
 //! Chromium is not installed; `WEIR_REQUIRE_CHROMIUM=1` makes that a failure.
 
 use crate::chromium;
+use crate::devtools::{self, Seen};
 use crate::sample;
 use std::path::{Path, PathBuf};
 use weir_record::metrics::rate::GOODPUT;
 use weir_record::{FlowSummary, Value};
 use weir_report::charts::{Chart, FlowSeries, Ink, Line, RunSeries};
 use weir_report::lab::Run;
-
-/// A page as a browser has rendered it.
-struct Seen {
-    dom: String,
-    /// The messages on its console.
-    console: Vec<String>,
-}
 
 impl Seen {
     fn count(&self, what: &str) -> usize {
@@ -35,18 +29,7 @@ fn open_at(browser: &Path, page: &Path, size: &str) -> Seen {
 /// Opens a page with `part` after the `#` of its address, in a window of this size.
 fn open_part(browser: &Path, page: &Path, part: &str, size: &str) -> Seen {
     assert!(page.is_file(), "{} was not written", page.display());
-    let scratch = tempfile::tempdir().unwrap();
-    let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
-    let address = format!("file://{}{part}", page.display());
-    let status = chromium::at_rest(browser, &scratch.path().join("profile"), size, &address, 4000)
-        .stdout(std::fs::File::create(&out).unwrap())
-        .stderr(std::fs::File::create(&err).unwrap())
-        .status()
-        .unwrap();
-    let log = String::from_utf8_lossy(&std::fs::read(&err).unwrap()).into_owned();
-    assert!(status.success(), "chromium failed on {}: {log}", page.display());
-    let console = log.lines().filter(|line| line.contains(":CONSOLE")).map(String::from).collect();
-    Seen { dom: std::fs::read_to_string(&out).unwrap(), console }
+    devtools::open(browser, &format!("file://{}{part}", page.display()), size, 4000)
 }
 
 fn assert_sound(name: &str, seen: &Seen, plots: usize) {

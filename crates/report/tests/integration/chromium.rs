@@ -27,14 +27,27 @@ pub(crate) fn for_a_test() -> Option<PathBuf> {
     found
 }
 
+/// Arguments with which Chromium has no window and asks no server for anything.
+pub(crate) const QUIET: [&str; 10] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--enable-logging=stderr",
+];
+
 /// A command that opens `address` in a window of `size` (`1280,1000`) with a profile of its own, and writes the final state
 /// of the page to stdout. Its console is on stderr.
 pub(crate) fn command(browser: &Path, profile: &Path, size: &str, address: &str) -> Command {
     let mut command = Command::new(browser);
     command
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--dump-dom"])
+        .args(QUIET)
+        .arg("--dump-dom")
         .arg(format!("--window-size={size}"))
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(address)

@@ -3,6 +3,7 @@
 
 mod browser;
 mod chromium;
+mod devtools;
 mod folder;
 mod received;
 mod results;

@@ -1,7 +1,7 @@
 //! Single flows of both engines beside each other, as a reader sees them: in the terminal, on the page, and as pictures. The records and
 //! captures are made up, so that every number can be worked out by hand.
 
-use crate::chromium;
+use crate::{chromium, devtools};
 use std::path::Path;
 use weir_base::{Rate, Span, Time};
 use weir_engine::{Outcome, ResultFolder, Results};
@@ -149,18 +149,10 @@ fn the_page_shows_both_lines_and_their_difference() {
     assert!(window.contains("[null,0,,,,,,,,,-1,-2,-3,-4"), "{window}");
 
     let Some(browser) = chromium::for_a_test() else { return };
-    let (out, profile) = (folder.path().join("out"), folder.path().join("profile"));
     let address = format!("file://{}", page.join("index.html").display());
-    let status = chromium::at_rest(&browser, &profile, "1280,1000", &address, 4000)
-        .stdout(std::fs::File::create(&out).unwrap())
-        .stderr(std::fs::File::create(folder.path().join("log")).unwrap())
-        .status()
-        .unwrap();
-    assert!(status.success());
-    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
-    assert!(!log.contains(":CONSOLE"), "{log}");
-    let dom = std::fs::read_to_string(&out).unwrap();
-    let pictures = dom.split("id=\"trajectories\"").nth(1).unwrap();
+    let seen = devtools::open(&browser, &address, "1280,1000", 4000);
+    assert_eq!(seen.console, [] as [String; 0]);
+    let pictures = seen.dom.split("id=\"trajectories\"").nth(1).unwrap();
     let pictures = pictures.split("</section>").next().unwrap();
     // Window, data in flight, smoothed RTT, pacing rate and one state, each with its difference.
     assert_eq!(pictures.matches("data-drawn=\"true\"").count(), 10);

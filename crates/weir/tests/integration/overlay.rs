@@ -263,7 +263,7 @@ fn programs_of_three_sites_reach_each_other_and_every_flow_is_told() {
 
     if let Some(browser) = browser::browser() {
         let page = triangle
-            .inside(0, || browser::at_rest(&browser, &format!("http://{METRICS}/"), "1200,900", 3000));
+            .inside(0, || browser::at_rest_here(&browser, &format!("http://{METRICS}/"), "1200,900", 3000));
         assert!(page.contains("overlay node a at 0.0.0.0:7770</h1>"), "{page}");
         let row = |cells: &[&str]| cells.iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>();
         assert!(page.contains(&row(&["10.1.0.1:4000-10.2.0.1:5000/udp", "b", "video", "on"])), "{page}");

@@ -1,0 +1,295 @@
+//! One browser for all pages that a test program opens: to start Chromium takes more processor time than most pages. It is told what to
+//! do by the Chrome DevTools Protocol through pipes, which open no port. It ends with the test program, however that ends, since then
+//! the pipes are closed.
+#![allow(dead_code, reason = "each of those who include it uses a part of it")]
+
+use super::chromium;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// How long an answer or a page may take. A page that is never at rest fails its test after this.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Seconds that a page may take to draw a frame, in one window after another: now and then Chromium draws nothing more in a window.
+const FRAME: [u64; 4] = [2, 4, 8, 60];
+/// Milliseconds of a page's time until it is asked again whether it has loaded, and those that it has in the end for what its last
+/// frame set off.
+const STEP: u32 = 100;
+
+/// A page as a browser has rendered it.
+pub(crate) struct Seen {
+    /// Its elements, as HTML.
+    pub(crate) dom: String,
+    /// The messages on its console, with exceptions that nothing caught and what the browser itself had to say.
+    pub(crate) console: Vec<String>,
+}
+
+/// Opens `address` in a window whose page has this size (`1280,1000`), lets `millis` of the page's own time pass, and returns what is
+/// there then. That time runs as fast as the page's scripts, and stands still while something is fetched. Nothing is left of the pages
+/// that were opened before.
+pub(crate) fn open(browser: &Path, address: &str, size: &str, millis: u32) -> Seen {
+    static SHARED: OnceLock<Browser> = OnceLock::new();
+    SHARED.get_or_init(|| Browser::start(browser)).open(address, size, millis)
+}
+
+struct Browser {
+    requests: Mutex<Requests>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// Windows that no test uses.
+    windows: Mutex<Vec<String>>,
+    log: Mutex<File>,
+}
+
+struct Requests {
+    to: ChildStdin,
+    last: u64,
+}
+
+/// Those who wait for messages. Without the browser nobody waits.
+#[derive(Default)]
+struct Waiting {
+    ended: bool,
+    /// For the answer to a request.
+    answers: HashMap<u64, Sender<Value>>,
+    /// For the events of a session.
+    events: HashMap<String, Sender<Value>>,
+}
+
+impl Browser {
+    fn start(browser: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let log = tempfile::tempfile().unwrap();
+        // Chromium reads requests from descriptor 3 and writes answers to 4. The shell removes the profile once the browser has ended.
+        let around = "trap : INT TERM; folder=$1; shift; \"$@\" 3<&0 4>&1 </dev/null >/dev/null; exec >/dev/null; rm -rf \"$folder\"";
+        let mut started = Command::new("sh")
+            .args(["-c", around, "sh"])
+            .args([&folder, browser])
+            .args(chromium::QUIET)
+            .args([
+                "--remote-debugging-pipe",
+                "--disable-features=BackForwardCache",
+                "--disable-backgrounding-occluded-windows",
+                "--disable-renderer-backgrounding",
+            ])
+            .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let (to, from) = (started.stdin.take().unwrap(), started.stdout.take().unwrap());
+        let told = waiting.clone();
+        std::thread::spawn(move || {
+            hand_out(BufReader::new(from), &told);
+            *told.lock().unwrap() = Waiting { ended: true, ..Waiting::default() };
+            started.wait().unwrap();
+        });
+        let requests = Mutex::new(Requests { to, last: 0 });
+        Self { requests, waiting, windows: Mutex::default(), log: Mutex::new(log) }
+    }
+
+    fn open(&self, address: &str, size: &str, millis: u32) -> Seen {
+        for patience in FRAME {
+            let window = {
+                let mut idle = self.windows.lock().unwrap();
+                idle.pop().unwrap_or_else(|| self.window())
+            };
+            let mut session = Session::new(self, &window);
+            let seen = session.open(address, size, millis, Duration::from_secs(patience));
+            session.end();
+            if let Some(seen) = seen {
+                self.windows.lock().unwrap().push(window);
+                return seen;
+            }
+            self.ask(None, "Target.closeTarget", json!({ "targetId": window }));
+        }
+        panic!("no window draws {address}: {}", self.said());
+    }
+
+    /// A new window. It has a profile of its own, so that it is in front, and draws, whatever other windows do.
+    fn window(&self) -> String {
+        let context = self.ask(None, "Target.createBrowserContext", json!({}));
+        let blank = json!({ "url": "about:blank", "browserContextId": context["browserContextId"] });
+        text(&self.ask(None, "Target.createTarget", blank)["targetId"])
+    }
+
+    /// The answer to a request.
+    fn ask(&self, session: Option<&str>, method: &str, parameters: Value) -> Value {
+        let answer = self.try_ask(session, method, parameters);
+        assert_eq!(answer["error"], Value::Null, "{method}");
+        answer["result"].clone()
+    }
+
+    fn try_ask(&self, session: Option<&str>, method: &str, parameters: Value) -> Value {
+        self.next(&self.send(session, method, parameters), method)
+    }
+
+    /// Sends a request. The answer comes over the channel.
+    fn send(&self, session: Option<&str>, method: &str, parameters: Value) -> Receiver<Value> {
+        let (sender, answer) = channel();
+        let mut requests = self.requests.lock().unwrap();
+        requests.last += 1;
+        self.wait_for(|waiting| waiting.answers.insert(requests.last, sender));
+        let mut message = json!({ "id": requests.last, "method": method, "params": parameters });
+        if let Some(session) = session {
+            message["sessionId"] = session.into();
+        }
+        let sent = requests.to.write_all(format!("{message}\0").as_bytes());
+        drop(requests);
+        sent.unwrap_or_else(|error| panic!("{method}: {error}: {}", self.said()));
+        answer
+    }
+
+    fn wait_for<T>(&self, enter: impl FnOnce(&mut Waiting) -> T) {
+        let mut waiting = self.waiting.lock().unwrap();
+        if !waiting.ended {
+            enter(&mut waiting);
+        }
+    }
+
+    /// The next message from a channel.
+    fn next(&self, messages: &Receiver<Value>, what: &str) -> Value {
+        messages.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}: {}", self.said()))
+    }
+
+    /// What Chromium has written to its stderr.
+    fn said(&self) -> String {
+        let (mut log, mut said) = (self.log.lock().unwrap(), vec![]);
+        log.rewind().unwrap();
+        log.read_to_end(&mut said).unwrap();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+/// Hands each message of the browser to the one who waits for it, until the browser ends.
+fn hand_out(mut from: impl BufRead, waiting: &Mutex<Waiting>) {
+    let mut message = vec![];
+    while from.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+        let Ok(told) = serde_json::from_slice::<Value>(message.strip_suffix(b"\0").unwrap_or(&message))
+        else {
+            return;
+        };
+        message.clear();
+        let mut waiting = waiting.lock().unwrap();
+        // One who has given up does not listen any more.
+        if let Some(sender) = told["id"].as_u64().and_then(|id| waiting.answers.remove(&id)) {
+            let _ = sender.send(told);
+        } else if let Some(sender) = told["sessionId"].as_str().and_then(|id| waiting.events.get(id)) {
+            let _ = sender.send(told);
+        }
+    }
+}
+
+/// What is done in a window for one page. What was set for it ends with it.
+struct Session<'a> {
+    browser: &'a Browser,
+    id: String,
+    events: Receiver<Value>,
+    console: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    fn new(browser: &'a Browser, window: &str) -> Self {
+        let to_window = json!({ "targetId": window, "flatten": true });
+        let id = text(&browser.ask(None, "Target.attachToTarget", to_window)["sessionId"]);
+        let (sender, events) = channel();
+        browser.wait_for(|waiting| waiting.events.insert(id.clone(), sender));
+        Self { browser, id, events, console: vec![] }
+    }
+
+    fn ask(&self, method: &str, parameters: Value) -> Value {
+        self.browser.ask(Some(&self.id), method, parameters)
+    }
+
+    fn open(&mut self, address: &str, size: &str, millis: u32, patience: Duration) -> Option<Seen> {
+        let (width, height) = size.split_once(',').unwrap();
+        let [width, height] = [width, height].map(|number| number.parse::<u32>().unwrap());
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            self.ask(&format!("{domain}.enable"), json!({}));
+        }
+        // The console of the page that is still there.
+        while self.events.try_recv().is_ok() {}
+        self.ask("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
+        // All pages from disk share one storage.
+        let forget = "try { localStorage.clear(); sessionStorage.clear() } catch { }";
+        self.ask("Page.addScriptToEvaluateOnNewDocument", json!({ "source": forget }));
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.ask("Emulation.setDeviceMetricsOverride", screen);
+        self.ask("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        // To the same page with another part, or with what a test has written since, it would not go anew.
+        for address in ["about:blank", address] {
+            let opened = self.ask("Page.navigate", json!({ "url": address }));
+            assert_eq!(opened["errorText"], Value::Null, "{address}");
+        }
+        // A page whose time stands still does not load.
+        while self.evaluate("document.readyState") != "complete" {
+            self.pass(STEP);
+        }
+        for millis in [millis, STEP] {
+            self.draw(patience)?;
+            self.pass(millis);
+        }
+        self.draw(patience)?;
+        let dom = text(&self.evaluate("document.documentElement.outerHTML"));
+        while let Ok(event) = self.events.try_recv() {
+            self.note(&event);
+        }
+        Some(Seen { dom, console: std::mem::take(&mut self.console) })
+    }
+
+    /// Waits until the page has drawn a frame: sizes are observed when one is drawn. `None` if it did not within `patience`.
+    fn draw(&self, patience: Duration) -> Option<()> {
+        let frame = json!({ "expression": "new Promise(requestAnimationFrame)", "awaitPromise": true });
+        let drawn = self.browser.send(Some(&self.id), "Runtime.evaluate", frame);
+        drawn.recv_timeout(patience).ok().map(drop)
+    }
+
+    /// Lets time pass for the page, as fast as its scripts run.
+    fn pass(&mut self, millis: u32) {
+        let policy = "pauseIfNetworkFetchesPending";
+        let budget =
+            json!({ "policy": policy, "budget": millis, "maxVirtualTimeTaskStarvationCount": 10_000 });
+        self.ask("Emulation.setVirtualTimePolicy", budget);
+        loop {
+            let event = self.browser.next(&self.events, "the page is not at rest");
+            if event["method"] == "Emulation.virtualTimeBudgetExpired" {
+                return;
+            }
+            self.note(&event);
+        }
+    }
+
+    /// The value of an expression on the page, or of the promise that it is. A page that went elsewhere meanwhile is asked again.
+    fn evaluate(&self, expression: &str) -> Value {
+        let question = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let ask = || self.browser.try_ask(Some(&self.id), "Runtime.evaluate", question.clone());
+        let answers = std::iter::repeat_with(ask).take(10);
+        let mut answers = answers.map(|answer| answer["result"].clone()).filter(|result| !result.is_null());
+        answers.next().unwrap_or_else(|| panic!("no answer: {expression}"))["result"]["value"].clone()
+    }
+
+    /// Keeps the message of an event of the console.
+    fn note(&mut self, event: &Value) {
+        if let "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded" =
+            event["method"].as_str().unwrap_or_default()
+        {
+            self.console.push(event["params"].to_string());
+        }
+    }
+
+    fn end(self) {
+        self.browser.ask(None, "Target.detachFromTarget", json!({ "sessionId": self.id }));
+        self.browser.wait_for(|waiting| waiting.events.remove(&self.id));
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
