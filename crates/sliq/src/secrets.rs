@@ -53,7 +53,7 @@ impl Secrets {
         if words.next() != Some(NAME) {
             return Err("it does not begin with SLIQ");
         }
-        let number = words.next().filter(|digits| digits.len() == 6);
+        let number = words.next().filter(|digits| digits.len() == 6 && !digits.starts_with('+'));
         let number = number.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let connection = number.ok_or("the connection's number is no six hexadecimal digits")?;
         let mut secret = || words.next().and_then(bytes).ok_or("a secret is no 64 hexadecimal digits");

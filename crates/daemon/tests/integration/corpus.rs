@@ -1,5 +1,7 @@
 //! The inputs that fuzzing found worth keeping (`fuzz/corpus`), without a fuzzer, and bytes at random.
 
+#[path = "../../../../fuzz/checks/key_log.rs"]
+mod key_log;
 #[path = "../../../../fuzz/checks/overlay_host.rs"]
 mod overlay_host;
 #[path = "../../../../fuzz/checks/sliq_host.rs"]
@@ -22,7 +24,8 @@ fn checked(folder: &str, check: fn(&[u8])) -> usize {
 fn every_input_of_the_corpus_passes_its_check() {
     let hosts = checked("sliq_host", sliq_host::check);
     let nodes = checked("overlay_host", overlay_host::check);
-    assert!(hosts > 10 && nodes >= 10, "{hosts} and {nodes} inputs");
+    let lines = checked("key_log", key_log::check);
+    assert!(hosts > 10 && nodes >= 10 && lines >= 10, "{hosts}, {nodes} and {lines} inputs");
 }
 
 #[test]

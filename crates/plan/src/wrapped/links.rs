@@ -96,8 +96,8 @@ fn graph(
         let [near, far] = &ends;
         groups += &format!("[traffic.{name}]\nfrom = {}\nto = {}\n", quoted(far), quoted(near));
         let behind = |(number, _): &Numbered| format!("behind-link{number}");
-        let between: Vec<String> = links[..links.len() - 1].iter().map(behind).collect();
-        let nodes = [&[near.clone()][..], &between, &[far.clone()]].concat();
+        let between = links[..links.len() - 1].iter().map(behind);
+        let nodes: Vec<String> = std::iter::once(near.clone()).chain(between).chain([far.clone()]).collect();
         members.extend(links.into_iter().zip(nodes.windows(2).map(|two| [two[1].clone(), two[0].clone()])));
         routers.extend(nodes);
     }

@@ -162,3 +162,52 @@ impl Connections {
         vec![]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_base::Time;
+    use weir_sliq::seal::{KEY, Seal};
+
+    /// A plain packet of connection 0xabcdef.
+    fn packet(number: u32, said: &[u8]) -> Vec<u8> {
+        [&[WITHIN, 0xab, 0xcd, 0xef][..], &number.to_be_bytes(), &[0; 4], said].concat()
+    }
+
+    #[test]
+    fn packets_that_a_card_was_to_cut_are_opened_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("keys");
+        let line = format!("SLIQ abcdef {} {}\n", "01".repeat(KEY), "02".repeat(KEY));
+        // Another connection of that number, which ended before.
+        let other = format!("# two connections\nSLIQ abcdef {} {}\n", "03".repeat(KEY), "04".repeat(KEY));
+        fs::write(&log, other + &line).unwrap();
+        let mut connections = Connections::default();
+        connections.learn(&log).unwrap();
+        let mut end = Seal::new([1; KEY].into(), [2; KEY].into(), Time::ZERO).unwrap();
+        let plain = [packet(7, b"one is said"), packet(8, b"two is said"), packet(9, b"three")];
+        let sealed = plain.clone().map(|mut packet| {
+            assert!(end.seal(&mut packet, Time::ZERO));
+            packet
+        });
+        assert_eq!(connections.open(&sealed.concat()), plain);
+        assert_eq!(connections.open(&sealed[1]), [plain[1].clone()]);
+        assert_eq!(connections.open(&sealed[0][1..]), Vec::<Vec<u8>>::new(), "it is of another connection");
+        let [mut changed, ..] = sealed;
+        changed[HEADER] ^= 1;
+        assert_eq!(connections.open(&changed), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("keys");
+        fs::write(&log, "# a log\n\nSLIQ abcdef 01 02\n").unwrap();
+        let refused = Connections::default().learn(&log).unwrap_err();
+        assert!(
+            refused.message.contains("line 3: a secret is no 64 hexadecimal digits"),
+            "{}",
+            refused.message
+        );
+    }
+}

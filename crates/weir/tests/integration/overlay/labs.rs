@@ -1,7 +1,7 @@
 //! Labs with an overlay on daemons: `weir run --on live`, and `weir overlay up`.
 
 use super::{PATIENCE, are_up, deliver};
-use crate::hosts::{send_signal, text, weir};
+use crate::hosts::{bytes, send_signal, text, weir};
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -289,6 +289,30 @@ fn over_veth_pairs_the_same_nodes_and_hosts_reach_each_other_without_the_labs_de
     let mut devices: Vec<&str> = devices.filter(|name| name.starts_with("eth") || *name == "lo").collect();
     devices.sort_unstable();
     assert_eq!(devices, ["eth1", "eth2", "lo"], "{names}");
+}
+
+#[test]
+fn streams_over_veth_pairs_arrive_whole_over_proxies_and_without() {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    let relay = "[traffic.y]\nfrom = \"a\"\nto = \"b\"\ntransport = \"relay\"\n";
+    for (name, lab) in [("veth-carry", with_hosts()), ("veth-proxy", with_hosts() + relay)] {
+        let Some(place) = Place::new(name, &lab) else { return };
+        let up = Up::begin(&place, &["--links", "veth"]);
+        let host = |end: &str| up.of(&format!("x-{end}")).clone();
+        let [(_, near), (address, far)] =
+            ["sender", "receiver"].map(host).map(|[_, address, file]| (address, file));
+        let own = address.clone();
+        let listener = inside(&far, move || TcpListener::bind((own.as_str(), 7001)).unwrap());
+        let mut stream = inside(&near, move || TcpStream::connect((address.as_str(), 7001)).unwrap());
+        let data = bytes(4 << 20);
+        let sent = data.clone();
+        let sending = std::thread::spawn(move || stream.write_all(&sent).unwrap());
+        let mut arrived = vec![];
+        listener.accept().unwrap().0.read_to_end(&mut arrived).unwrap();
+        sending.join().unwrap();
+        assert!(arrived == data, "{name}: {} of {} bytes", arrived.len(), data.len());
+    }
 }
 
 #[test]
