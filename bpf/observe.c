@@ -78,13 +78,17 @@ struct event {
 };
 _Static_assert(sizeof(struct event) == 40, "Sighting::LENGTH");
 
-/* What is observed, written before the program is loaded: the device, its network namespace, and the drop reasons of queues, a bit each. */
+/*
+ * What is observed, written before the program is loaded: the device, its network namespace, and the drop reasons of queues, a bit each.
+ * `found` is the device's address, once it was seen: other devices are then told from it without a look at them.
+ */
 #define REASON_WORDS 4
 struct {
     __u32 device;
     __u32 namespace;
     __u64 reasons[REASON_WORDS];
-} observed SEC(".data") = { 0, 0, { 0 } };
+    __u64 found;
+} observed SEC(".data") = { 0, 0, { 0 }, 0 };
 
 /* Events that there was no room for. */
 __u64 lost SEC(".bss") = 0;
@@ -114,7 +118,14 @@ INLINE struct event *arrival(void)
  */
 INLINE bool is_observed(const struct net_device *dev)
 {
-    return (__u32)dev->ifindex == observed.device && dev->nd_net.net->ns.inum == observed.namespace;
+    if (!observed.device)
+        return false;
+    if (observed.found)
+        return (__u64)dev == observed.found;
+    if ((__u32)dev->ifindex != observed.device || dev->nd_net.net->ns.inum != observed.namespace)
+        return false;
+    observed.found = (__u64)dev;
+    return true;
 }
 
 INLINE __u32 mix(__u32 hash, __u32 word) { return (hash ^ word) * 0x9e3779b1U; }
