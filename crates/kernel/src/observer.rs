@@ -16,9 +16,10 @@ use weir_observe::Sighting;
 const NAMESPACE: &str = "/proc/thread-self/ns/net";
 /// Beginnings of the names of reasons for which a queue drops a packet (include/net/dropreason-core.h).
 const OF_QUEUES: [&str; 4] = ["qdisc_", "fq_", "cake_", "dualpi2_"];
-/// `observed` of `bpf/observe.c`: index, namespace and reasons.
-const OBSERVED: usize = 40;
+/// `observed` of `bpf/observe.c`: index, namespace, reasons, and the device's address, which the program finds.
+const OBSERVED: usize = 48;
 const REASONS: usize = 8;
+const REASON_WORDS: usize = 4;
 /// Events that are taken at once, so that a busy queue cannot hold the reader.
 const AT_ONCE: usize = 1 << 18;
 
@@ -125,8 +126,7 @@ fn write(section: &mut [u8], namespace: u32, reasons: &BTreeMap<u16, String>) ->
     let section = section.get_mut(..OBSERVED).ok_or_else(|| other_layout(".data"))?;
     section.fill(0);
     section[4..REASONS].copy_from_slice(&namespace.to_ne_bytes());
-    let words = (OBSERVED - REASONS) / 8;
-    for word in 0..words {
+    for word in 0..REASON_WORDS {
         let is_here = |number: u16| usize::from(number) / 64 == word;
         let of_queues = |name: &str| OF_QUEUES.iter().any(|beginning| name.starts_with(beginning));
         let bits = reasons
