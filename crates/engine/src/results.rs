@@ -1,5 +1,9 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
+mod finished;
+
+pub use finished::FinishedRun;
+
 use crate::ENGINES;
 use crate::atomic_write::{atomic_write_with, create_folder};
 use crate::cores::on_all_cores;
@@ -9,7 +13,7 @@ use crate::location::{self, Found, RunLocation, ShardRun};
 use crate::lock::Lock;
 use crate::prototypes;
 use crate::rerun::{current, unfinished};
-use crate::run_file::{RunFile, cell_id};
+use crate::run_file::cell_id;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::File;
@@ -19,9 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{
-    Frame, Gathered, RecordError, Records, RunInfo, RunSummary, Summary, Table, View, write_json,
-};
+use weir_record::{Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, write_json};
 
 /// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
 const BUFFER: usize = 128 << 10;
@@ -64,19 +66,6 @@ impl fmt::Display for Count {
             false => write!(f, "{there} of {planned} runs"),
         }
     }
-}
-
-/// A finished run.
-#[derive(Debug)]
-pub struct FinishedRun {
-    /// Its index in the lab's tree of runs; both engines' runs of one cell and repeat have the same.
-    pub number: usize,
-    /// Where its records are.
-    pub location: RunLocation,
-    /// Its description, from `run.json`.
-    pub file: Arc<RunFile>,
-    /// The run, described for metrics.
-    pub info: RunInfo,
 }
 
 /// Why results cannot be read.
@@ -462,46 +451,4 @@ enum Unit<'a> {
     Folder(usize),
     /// A shard: its folder, and the indices of its runs in [`Results::runs`].
     Shard(&'a Path, Vec<usize>),
-}
-
-impl FinishedRun {
-    pub(crate) fn new(number: usize, file: Arc<RunFile>, location: RunLocation) -> FinishedRun {
-        let mut info = crate::run_info(&file.engine, &file.run);
-        file.yardsticks.apply(&mut info);
-        FinishedRun { number, location, file, info }
-    }
-
-    fn unread(&self, error: RecordError) -> ResultsError {
-        ResultsError::Records { id: self.file.id.clone(), error }
-    }
-
-    /// Reads the run's records. For many runs use [`Results::each`], which reads each shard once.
-    ///
-    /// # Errors
-    /// A file that is missing or damaged.
-    pub fn records(&self) -> Result<Records, ResultsError> {
-        let read = match &self.location {
-            RunLocation::Folder(folder) => Records::read(folder),
-            RunLocation::Shard(folder) => location::read_shard(folder).and_then(|runs| {
-                let missing = || RecordError::Missing { path: folder.to_path_buf() };
-                let own = runs.iter().find(|run| run.file.id == self.file.id);
-                own.map(|run| run.records.records()).ok_or_else(missing)
-            }),
-        };
-        read.map_err(|error| self.unread(error))
-    }
-
-    /// The run's metrics, from its records, after this warm-up; `None` means the run's own.
-    pub fn summarise(&self, records: &Records, warmup: Option<Span>) -> RunSummary {
-        self.summary(&View::after(warmup.unwrap_or(self.info.warmup), &self.info, records), records)
-    }
-
-    /// The run's metrics, from an existing view of its records.
-    pub fn summary(&self, view: &View<'_>, records: &Records) -> RunSummary {
-        let mut summary = RunSummary::of(view, records);
-        summary.prototypes.clone_from(&self.file.outcome.prototypes);
-        summary.warnings.clone_from(&self.file.outcome.warnings);
-        summary.invalid.extend_from_slice(&self.file.outcome.invalid);
-        summary
-    }
 }

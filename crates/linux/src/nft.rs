@@ -4,6 +4,10 @@
 //! A table belongs to the socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12). The kernel removes it with its chains and rules when the
 //! socket is closed, however the process ends, and lets nobody else change it. A table is made by one batch: all of it, or nothing.
 
+mod rule;
+
+use rule::{Attributes, End, Rule, TRANSPARENT, WILDCARD};
+
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL};
@@ -14,8 +18,6 @@ use weir_base::Prefix;
 
 /// `NFT_TABLE_F_OWNER`.
 const OWNER: u32 = 2;
-/// `NLA_F_NESTED` (linux/netlink.h).
-const NESTED: u16 = 0x8000;
 
 /// Attributes of a table, a chain, its hook, and a rule (`NFTA_TABLE_*`, `NFTA_CHAIN_*`, `NFTA_HOOK_*`, `NFTA_RULE_*`).
 const TABLE_NAME: u16 = 1;
@@ -29,46 +31,6 @@ const HOOK_PRIORITY: u16 = 2;
 const RULE_TABLE: u16 = 1;
 const RULE_CHAIN: u16 = 2;
 const RULE_EXPRESSIONS: u16 = 4;
-/// An expression in a list, its name and what it takes (`NFTA_LIST_ELEM`, `NFTA_EXPR_*`).
-const ELEMENT: u16 = 1;
-const EXPRESSION_NAME: u16 = 1;
-const EXPRESSION_DATA: u16 = 2;
-/// Data of an expression: bytes or a verdict (`NFTA_DATA_*`, `NFTA_VERDICT_CODE`).
-const VALUE: u16 = 1;
-const VERDICT: u16 = 2;
-const VERDICT_CODE: u16 = 1;
-/// What the expressions take (`NFTA_IMMEDIATE_*`, `NFTA_CMP_*`, `NFTA_BITWISE_*`, `NFTA_PAYLOAD_*`, `NFTA_META_*`, `NFTA_SOCKET_*`,
-/// `NFTA_TPROXY_*`).
-const IMMEDIATE_INTO: u16 = 1;
-const IMMEDIATE_DATA: u16 = 2;
-const CMP_FROM: u16 = 1;
-const CMP_HOW: u16 = 2;
-const CMP_DATA: u16 = 3;
-const BITWISE_FROM: u16 = 1;
-const BITWISE_INTO: u16 = 2;
-const BITWISE_LENGTH: u16 = 3;
-const BITWISE_MASK: u16 = 4;
-const BITWISE_XOR: u16 = 5;
-const PAYLOAD_INTO: u16 = 1;
-const PAYLOAD_BASE: u16 = 2;
-const PAYLOAD_OFFSET: u16 = 3;
-const PAYLOAD_LENGTH: u16 = 4;
-const META_INTO: u16 = 1;
-const META_KEY: u16 = 2;
-const META_FROM: u16 = 3;
-const SOCKET_KEY: u16 = 1;
-const SOCKET_INTO: u16 = 2;
-const TPROXY_FAMILY: u16 = 1;
-const TPROXY_ADDRESS: u16 = 2;
-const TPROXY_PORT: u16 = 3;
-
-/// The register through which values pass, 16 bytes wide (`NFT_REG_1`), and the one of a second value.
-const REGISTER: u32 = libc::NFT_REG_1 as u32;
-const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
-/// `NFT_SOCKET_TRANSPARENT`: whether a packet's socket is transparent (`IP_TRANSPARENT`).
-const TRANSPARENT: u32 = 0;
-/// `NFT_SOCKET_WILDCARD`: whether a packet's socket is bound to no address (Linux 5.10).
-const WILDCARD: u32 = 2;
 /// Priorities of hooks (linux/netfilter_ipv4.h, `NF_IP_PRI_MANGLE` and `NF_IP_PRI_NAT_SRC`): those of IPv6 are equal.
 const MANGLE: i32 = libc::NF_IP_PRI_MANGLE;
 const NAT_SOURCE: i32 = libc::NF_IP_PRI_NAT_SRC;
@@ -234,174 +196,6 @@ pub fn try_transparent() -> io::Result<()> {
     Namespace::new()?.inside(|| Ok(Table::transparent("weir-try", &proxy).map(drop)?))
 }
 
-/// Which address of a packet.
-#[derive(Debug, Clone, Copy)]
-enum End {
-    Source,
-    Destination,
-}
-
-/// Attributes of netlink (`struct nlattr`): length, kind, value, padded to four bytes. Numbers are in network order
-/// (`NFTA_*` in nf_tables.h), values of registers are as they are.
-#[derive(Debug, Clone, Default)]
-struct Attributes(Vec<u8>);
-
-impl Attributes {
-    fn bytes(mut self, kind: u16, value: &[u8]) -> Attributes {
-        self.0.extend((4 + value.len() as u16).to_ne_bytes());
-        self.0.extend(kind.to_ne_bytes());
-        self.0.extend(value);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-        self
-    }
-
-    fn number(self, kind: u16, value: u32) -> Attributes {
-        self.bytes(kind, &value.to_be_bytes())
-    }
-
-    fn text(self, kind: u16, value: &str) -> Attributes {
-        self.bytes(kind, &[value.as_bytes(), b"\0"].concat())
-    }
-
-    fn nested(self, kind: u16, inner: Attributes) -> Attributes {
-        self.bytes(kind | NESTED, &inner.0)
-    }
-
-    /// Bytes for a register, or to compare it with.
-    fn data(self, kind: u16, value: &[u8]) -> Attributes {
-        self.nested(kind, Attributes::default().bytes(VALUE, value))
-    }
-}
-
-/// The expressions of a rule, in order: conditions, then what happens.
-#[derive(Debug, Clone, Default)]
-struct Rule(Attributes);
-
-impl Rule {
-    fn expression(self, name: &str, takes: Attributes) -> Rule {
-        let expression = Attributes::default().text(EXPRESSION_NAME, name).nested(EXPRESSION_DATA, takes);
-        Rule(self.0.nested(ELEMENT, expression))
-    }
-
-    fn load_meta(self, key: libc::c_int) -> Rule {
-        let takes = Attributes::default().number(META_INTO, REGISTER).number(META_KEY, key.cast_unsigned());
-        self.expression("meta", takes)
-    }
-
-    fn compare(self, how: libc::c_int, value: &[u8]) -> Rule {
-        let takes = Attributes::default().number(CMP_FROM, REGISTER).number(CMP_HOW, how.cast_unsigned());
-        self.expression("cmp", takes.data(CMP_DATA, value))
-    }
-
-    fn equals(self, value: &[u8]) -> Rule {
-        self.compare(libc::NFT_CMP_EQ, value)
-    }
-
-    fn load(self, value: &[u8]) -> Rule {
-        let takes = Attributes::default().number(IMMEDIATE_INTO, REGISTER).data(IMMEDIATE_DATA, value);
-        self.expression("immediate", takes)
-    }
-
-    /// Compares the name of the packet's device; nothing without a name.
-    fn of_device(self, device: Option<&str>, key: libc::c_int, how: libc::c_int) -> Rule {
-        let Some(device) = device else { return self };
-        let mut name = [0; libc::IFNAMSIZ];
-        // A longer name is none of a device: no packet has it.
-        name.iter_mut().zip(device.bytes()).for_each(|(place, byte)| *place = byte);
-        self.load_meta(key).compare(how, &name)
-    }
-
-    fn tcp(self) -> Rule {
-        self.load_meta(libc::NFT_META_L4PROTO).equals(&[libc::IPPROTO_TCP as u8])
-    }
-
-    fn marked(self, mark: u32) -> Rule {
-        self.load_meta(libc::NFT_META_MARK).equals(&mark.to_ne_bytes())
-    }
-
-    /// One address has the prefix. Offsets of addresses: RFC 791 section 3.1, RFC 8200 section 3.
-    fn with(self, prefix: &Prefix, end: End) -> Rule {
-        if prefix.length() == 0 {
-            return self;
-        }
-        let (address, offset) = match (prefix.address(), end) {
-            (IpAddr::V4(address), End::Source) => (address.octets().to_vec(), 12),
-            (IpAddr::V4(address), End::Destination) => (address.octets().to_vec(), 16),
-            (IpAddr::V6(address), End::Source) => (address.octets().to_vec(), 8),
-            (IpAddr::V6(address), End::Destination) => (address.octets().to_vec(), 24),
-        };
-        let length = address.len() as u32;
-        let takes = Attributes::default()
-            .number(PAYLOAD_INTO, REGISTER)
-            .number(PAYLOAD_BASE, libc::NFT_PAYLOAD_NETWORK_HEADER.cast_unsigned())
-            .number(PAYLOAD_OFFSET, offset)
-            .number(PAYLOAD_LENGTH, length);
-        let rule = self.expression("payload", takes);
-        let rule = if u32::from(prefix.length()) == 8 * length {
-            rule
-        } else {
-            rule.masked(prefix.length(), address.len())
-        };
-        rule.equals(&address)
-    }
-
-    /// Clears all but the first `bits` bits of `length` bytes.
-    fn masked(self, bits: u8, length: usize) -> Rule {
-        let of_byte = |byte: usize| match usize::from(bits).saturating_sub(8 * byte) {
-            left @ 0..8 => !(0xff_u8 >> left),
-            _ => 0xff,
-        };
-        let mask: Vec<u8> = (0..length).map(of_byte).collect();
-        let takes = Attributes::default()
-            .number(BITWISE_FROM, REGISTER)
-            .number(BITWISE_INTO, REGISTER)
-            .number(BITWISE_LENGTH, length as u32)
-            .data(BITWISE_MASK, &mask)
-            .data(BITWISE_XOR, &vec![0; length]);
-        self.expression("bitwise", takes)
-    }
-
-    /// The packet has a socket on this host with this property.
-    fn socket(self, key: u32) -> Rule {
-        let takes = Attributes::default().number(SOCKET_KEY, key).number(SOCKET_INTO, REGISTER);
-        self.expression("socket", takes).equals(&[1])
-    }
-
-    /// Hands the packet to the transparent socket at this address; the rule ends here if there is none.
-    fn redirect(self, to: SocketAddr) -> Rule {
-        let port = Attributes::default()
-            .number(IMMEDIATE_INTO, SECOND_REGISTER)
-            .data(IMMEDIATE_DATA, &to.port().to_be_bytes());
-        let takes = Attributes::default().number(TPROXY_FAMILY, family(to.ip()).into());
-        let (rule, takes) = match to.ip() {
-            any if any.is_unspecified() => (self, takes),
-            IpAddr::V4(address) => (self.load(&address.octets()), takes.number(TPROXY_ADDRESS, REGISTER)),
-            IpAddr::V6(address) => (self.load(&address.octets()), takes.number(TPROXY_ADDRESS, REGISTER)),
-        };
-        rule.expression("immediate", port).expression("tproxy", takes.number(TPROXY_PORT, SECOND_REGISTER))
-    }
-
-    fn mark(self, mark: u32) -> Rule {
-        let takes = Attributes::default()
-            .number(META_KEY, libc::NFT_META_MARK.cast_unsigned())
-            .number(META_FROM, REGISTER);
-        self.load(&mark.to_ne_bytes()).expression("meta", takes)
-    }
-
-    fn accept(self) -> Rule {
-        self.verdict(libc::NF_ACCEPT)
-    }
-
-    fn verdict(self, code: libc::c_int) -> Rule {
-        let code = Attributes::default().number(VERDICT_CODE, code.cast_unsigned());
-        let data = Attributes::default().nested(VERDICT, code);
-        let takes = Attributes::default()
-            .number(IMMEDIATE_INTO, libc::NFT_REG_VERDICT.cast_unsigned())
-            .nested(IMMEDIATE_DATA, data);
-        self.expression("immediate", takes)
-    }
-}
-
 /// The family of tables for an IP version (`NFPROTO_IPV4`, `NFPROTO_IPV6`).
 fn family(version: IpAddr) -> u8 {
     (if version.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 }) as u8
@@ -468,30 +262,6 @@ impl<'a> Batch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn attributes_are_padded_to_four_bytes_and_numbers_are_in_network_order() {
-        let inner = Attributes::default().text(1, "masq").number(2, 7);
-        assert_eq!(inner.0[..4], [9_u16.to_ne_bytes(), 1_u16.to_ne_bytes()].concat());
-        assert_eq!(inner.0[4..12], *b"masq\0\0\0\0");
-        assert_eq!(inner.0[16..], [0, 0, 0, 7]);
-        let outer = Attributes::default().nested(4, inner);
-        assert_eq!(outer.0[..4], [24_u16.to_ne_bytes(), 0x8004_u16.to_ne_bytes()].concat());
-    }
-
-    #[test]
-    fn a_mask_has_as_many_bits_as_the_prefix() {
-        let mask = |bits, length| {
-            let rule = Rule::default().masked(bits, length);
-            let text = rule.0.0;
-            // Behind the headers of the mask and of its value.
-            let at = text.windows(4).position(|it| it[2..] == (BITWISE_MASK | NESTED).to_ne_bytes()).unwrap();
-            text[at + 8..at + 8 + length].to_vec()
-        };
-        assert_eq!(mask(15, 4), [0xff, 0xfe, 0, 0]);
-        assert_eq!(mask(24, 4), [0xff, 0xff, 0xff, 0]);
-        assert_eq!(mask(33, 16)[..6], [0xff, 0xff, 0xff, 0xff, 0x80, 0]);
-    }
 
     #[test]
     fn what_is_refused_is_said_part_by_part() {

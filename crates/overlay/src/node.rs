@@ -6,6 +6,7 @@
 mod clean;
 mod counts;
 mod depths;
+mod port;
 mod receive;
 mod reports;
 mod serve;
@@ -15,20 +16,21 @@ mod state;
 pub use counts::{BinBytes, Counters, Sent};
 pub use receive::Admitted;
 
+use port::Port;
+
 use crate::advertised::Advertised;
-use crate::cat::{Cat, Delay};
+use crate::cat::Cat;
 use crate::context::{Context, Contexts, Inner};
 use crate::forward::{self, Forwarder, Reason};
 use crate::gradient::Gradients;
 use crate::linkstate::{Adjacency, Database, Neighbour, Routes};
-use crate::message::Message;
 use crate::multicast::{self, Forwarding, tree::Tree};
 use crate::nodes::{NodeId, Nodes};
 use crate::packet::{Body, Flow, GroupId, Key, Packet};
 use crate::queue::{Class, Destination, Limits, Queues};
 use crate::zombie::Seen;
 use crate::{depth, starvation, zombie};
-use weir_base::{Bytes, ParameterError, Rate, Span, Time};
+use weir_base::{Bytes, ParameterError, Span, Time};
 
 /// The most links of a node.
 pub const PORTS: usize = 128;
@@ -156,58 +158,6 @@ pub(crate) struct Watch {
     depth: [depth::State; 2],
     /// Mean time in the queue, in seconds.
     queue_delay: f64,
-}
-
-/// A link and what is known of its other end.
-#[derive(Debug)]
-struct Port<C> {
-    cat: C,
-    sent: Sent,
-    adjacency: Adjacency,
-    /// The node at the other end, if the driver knows it by its key.
-    expected: Option<NodeId>,
-    /// When the link would have sent all packets, messages and zombies that it was given: then zombies may leave again.
-    drains_at: Time,
-    /// Bytes of zombies that have left in place of packets. As many bytes of packets go for nothing.
-    owed: u64,
-    /// The delay and capacity as they were last announced.
-    announced: (Delay, Rate),
-    depths: depths::DepthsOut,
-    told: signal::SentCapacity,
-    flood_links: Nodes,
-    flood_groups: Nodes,
-    replies: Vec<Message>,
-}
-
-/// Zombies leave at this rate at least, so that a link that tells no capacity holds none for ever.
-const LEAST_DRAIN: Rate = Rate::from_bits_per_sec(8000);
-/// Zombies wait for a link no longer than this. A link that has just come up may tell a capacity far too low, or none; while the largest
-/// gradient toward it is that of zombies, packets of other bins wait too.
-const LONGEST_DRAIN: Span = Span::from_secs(1);
-
-impl<C: Cat> Port<C> {
-    /// Gives the link a datagram. Zombies of this kind wait for it.
-    fn offer(&mut self, bytes: Bytes, kind: &zombie::Config, now: Time) {
-        self.cat.offer(bytes, now);
-        if kind.drain().is_some() {
-            self.occupy(bytes + self.cat.overhead(), now);
-        }
-    }
-
-    /// The link's time is taken by so many bytes, whether it sends them or they are zombies.
-    fn occupy(&mut self, bytes: Bytes, now: Time) {
-        let capacity = self.cat.capacity().max(LEAST_DRAIN);
-        self.drains_at = (self.drains_at.max(now) + capacity.time_to_send(bytes)).min(now + LONGEST_DRAIN);
-    }
-
-    /// Zombies leave: in the time that the link has, or else in the turn of the next packets.
-    fn let_go(&mut self, bytes: u64, kind: &zombie::Config, now: Time) {
-        if self.drains_at > now {
-            self.owed += bytes;
-        } else {
-            self.occupy(Bytes::new(bytes.div_ceil(kind.drain().unwrap_or(1).into())), now);
-        }
-    }
 }
 
 /// A flow that enters the network at this node.

@@ -8,6 +8,7 @@ mod soak;
 use super::*;
 use crate::harness::{Flow as Source, Net, at, group, id, node};
 use crate::message::header::LONGEST;
+use weir_base::Rate;
 
 fn config() -> Config {
     Config { k: Some(1e12), ..Config::default() }
