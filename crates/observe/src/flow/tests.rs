@@ -239,7 +239,7 @@ fn a_path_that_reorders_gives_round_trips_and_a_duplicate_sack_gives_none() {
         let rtt = flow.directions[0].rtt().histogram();
         (rtt.count(), (rtt.mean().unwrap().as_nanos() * rtt.count()).div_ceil(1_000_000))
     };
-    let (count, sum) = round_trips(&begun(overtaken.into_iter()));
+    let (count, sum) = round_trips(&begun(overtaken));
     assert_eq!((count, sum), (3, 50 + 50 + 54));
     // The receiver had segment 3 twice. Segment 4 is the next one that is answered.
     let doubled = [data(30, 3), data(31, 4), ack(80, 4), ack(81, 4).sack(3, 4), ack(85, 5)];
