@@ -27,12 +27,12 @@ impl Default for Counts {
 }
 
 impl Counts {
-    fn record(&mut self, bucket: u32) {
+    fn record(&mut self, bucket: u32, times: u32) {
         match self {
             Counts::Sparse(buckets) => match buckets.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
-                Ok(index) => buckets[index].1 = buckets[index].1.saturating_add(1),
+                Ok(index) => buckets[index].1 = buckets[index].1.saturating_add(times),
                 Err(index) => {
-                    buckets.insert(index, (bucket, 1));
+                    buckets.insert(index, (bucket, times));
                     self.condense();
                 }
             },
@@ -45,7 +45,7 @@ impl Counts {
                 if index >= counts.len() {
                     counts.resize(index + 1, 0);
                 }
-                counts[index] = counts[index].saturating_add(1);
+                counts[index] = counts[index].saturating_add(times);
             }
         }
     }
@@ -76,12 +76,13 @@ impl Counts {
 const LEAST_DENSE: usize = 16;
 
 impl Spread {
-    pub(crate) fn record(&mut self, span: Span) {
+    /// A time that stands for so many.
+    pub(crate) fn record(&mut self, span: Span, times: u32) {
         if self.min().is_none() {
             (self.min, self.max) = (span, span);
         }
-        self.counts.record(Histogram::bucket_of(span));
-        self.sum += u128::from(span.as_nanos());
+        self.counts.record(Histogram::bucket_of(span), times);
+        self.sum += u128::from(span.as_nanos()) * u128::from(times);
         self.min = self.min.min(span);
         self.max = self.max.max(span);
     }
@@ -110,8 +111,9 @@ mod tests {
         // Twenty times side by side, each twice, then one far below and one far above them.
         let near = (0..20).flat_map(|step| [1_000_000 + 20_000 * step; 2]);
         for nanos in near.chain([3, 5_000_000_000, 1_010_000]) {
-            spread.record(Span::from_nanos(nanos));
-            histogram.record(Span::from_nanos(nanos));
+            let times = 1 + (nanos % 3) as u32;
+            spread.record(Span::from_nanos(nanos), times);
+            (0..times).for_each(|_| histogram.record(Span::from_nanos(nanos)));
             assert_eq!(
                 spread.histogram().buckets().collect::<Vec<_>>(),
                 histogram.buckets().collect::<Vec<_>>()

@@ -25,7 +25,9 @@ struct Sent {
     to: u64,
     at: Time,
     length: u32,
-    run: u32,
+    run: u16,
+    /// The bits by which runs were left out beside its own, which it stands for.
+    left_out: u16,
 }
 
 impl Sent {
@@ -54,7 +56,7 @@ pub(super) struct RoundTrips {
     waiting: VecDeque<Sent>,
     segments: u32,
     /// Runs whose number has none of these bits are kept: all of them, or each second, fourth and so on.
-    left_out: u32,
+    left_out: u16,
     /// Whether the last acknowledgement reported a gap.
     had_gap: bool,
 }
@@ -62,7 +64,8 @@ pub(super) struct RoundTrips {
 impl RoundTrips {
     /// A segment of new data passes.
     pub(super) fn send(&mut self, from: u64, to: u64, at: Time) {
-        let run = self.segments / RUN;
+        // The low bits are all that is asked of it.
+        let run = (self.segments / RUN) as u16;
         if self.segments.is_multiple_of(RUN) && self.waiting.len() <= MOST_WAITING / 4 {
             self.left_out >>= 1;
         }
@@ -71,9 +74,11 @@ impl RoundTrips {
             self.left_out = self.left_out << 1 | 1;
             let left_out = self.left_out;
             self.waiting.retain(|sent| sent.run & left_out == 0);
+            self.waiting.iter_mut().for_each(|sent| sent.left_out = left_out);
         }
         if run & self.left_out == 0 && self.waiting.len() < MOST_WAITING {
-            self.waiting.push_back(Sent { to, at, length: (to - from) as u32, run });
+            let (length, left_out) = ((to - from) as u32, self.left_out);
+            self.waiting.push_back(Sent { to, at, length, run, left_out });
         }
     }
 
@@ -108,7 +113,8 @@ impl RoundTrips {
 
     fn sample(&mut self, at: Time, is_answered: impl Fn(&Sent) -> bool) {
         if let Some(sent) = self.waiting.iter().find(|sent| is_answered(sent)) {
-            self.samples.record(elapsed(sent.at, at));
+            // It stands for those that were left out, so that large windows count as much as they have segments.
+            self.samples.record(elapsed(sent.at, at), u32::from(sent.left_out) + 1);
         }
     }
 
@@ -208,9 +214,28 @@ mod tests {
             }
         }
         let (count, sum, ..) = samples(&it);
-        assert!(count >= 50 * 4, "{count} samples");
+        // There are 5000 acknowledgements; the samples stand for all of them.
+        assert!((4000..6000).contains(&count), "{count} samples");
         // The mean of all is 199 ms.
         let mean = sum / count;
         assert!((170..230).contains(&mean), "mean {mean} ms of {count}");
+    }
+
+    #[test]
+    fn windows_of_different_sizes_count_by_their_acknowledgements() {
+        // Windows of 160 segments with round trips of 100 ms, and of 16 with 20 ms, in turn; the second segment of each pair is answered.
+        let (mut it, mut next) = (RoundTrips::default(), 0);
+        for round in 0..100 {
+            let (start, segments, took) =
+                if round % 2 == 0 { (200 * round, 160, 100) } else { (200 * round, 16, 20) };
+            (next..next + segments).for_each(|segment| send(&mut it, start, segment));
+            for pair in 0..segments / 2 {
+                answer(&mut it, start + took, next + 2 * pair, next + 2 * pair + 2, None);
+            }
+            next += segments;
+        }
+        // 80 acknowledgements of 100 ms, 8 of 20 ms: 92.7 ms.
+        let (count, sum, ..) = samples(&it);
+        assert!((88..97).contains(&(sum / count)), "mean {} ms of {count}", sum / count);
     }
 }

@@ -230,3 +230,18 @@ fn a_number_that_no_window_reaches_is_of_another_connection() {
     let flow = begun([data(30, 0), far, data(32, 1)]);
     assert_eq!((late(&flow), flow.directions[0].implausible), ([0; 4], 1));
 }
+
+#[test]
+fn a_path_that_reorders_gives_round_trips_and_a_duplicate_sack_gives_none() {
+    // Segment 2 overtakes segment 1, which arrives 3 ms later.
+    let overtaken = [data(30, 0), data(31, 1), data(32, 2), ack(80, 1), ack(82, 1).sack(2, 3), ack(85, 3)];
+    let round_trips = |flow: &Flow| {
+        let rtt = flow.directions[0].rtt().histogram();
+        (rtt.count(), (rtt.mean().unwrap().as_nanos() * rtt.count()).div_ceil(1_000_000))
+    };
+    let (count, sum) = round_trips(&begun(overtaken));
+    assert_eq!((count, sum), (3, 50 + 50 + 54));
+    // The receiver had segment 3 twice. Segment 4 is the next one that is answered.
+    let doubled = [data(30, 3), data(31, 4), ack(80, 4), ack(81, 4).sack(3, 4), ack(85, 5)];
+    assert_eq!(round_trips(&begun(doubled.into_iter())), (2, 50 + 54));
+}
