@@ -14,10 +14,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// How long an answer or a page may take. A page that is never at rest fails its test after this.
+/// How long the browser may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Seconds that a page may take to draw a frame, in one window after another: now and then Chromium draws nothing more in a window.
-const FRAME: [u64; 4] = [2, 4, 8, 60];
+/// Seconds that a page may take for each step, in one window after another: now and then a window of Chromium draws or does nothing more.
+const STEPS: [u64; 3] = [4, 15, 60];
+/// How often a page may go elsewhere while it is asked for something.
+const ANEW: u32 = 10;
 /// Milliseconds of a page's time until it is asked again whether it has loaded, and those that it has in the end for what its last
 /// frame set off.
 const STEP: u32 = 100;
@@ -96,39 +98,34 @@ impl Browser {
     }
 
     fn open(&self, address: &str, size: &str, millis: u32) -> Seen {
-        for patience in FRAME {
+        for patience in STEPS {
             let window = {
                 let mut idle = self.windows.lock().unwrap();
                 idle.pop().unwrap_or_else(|| self.window())
             };
-            let mut session = Session::new(self, &window);
-            let seen = session.open(address, size, millis, Duration::from_secs(patience));
+            let mut session = Session::new(self, &window, Duration::from_secs(patience));
+            let seen = session.open(address, size, millis);
             session.end();
             if let Some(seen) = seen {
                 self.windows.lock().unwrap().push(window);
                 return seen;
             }
-            self.ask(None, "Target.closeTarget", json!({ "targetId": window }));
+            self.ask("Target.closeTarget", json!({ "targetId": window }));
         }
-        panic!("no window draws {address}: {}", self.said());
+        panic!("{address} is not at rest: {}", self.said());
     }
 
     /// A new window. It has a profile of its own, so that it is in front, and draws, whatever other windows do.
     fn window(&self) -> String {
-        let context = self.ask(None, "Target.createBrowserContext", json!({}));
+        let context = self.ask("Target.createBrowserContext", json!({}));
         let blank = json!({ "url": "about:blank", "browserContextId": context["browserContextId"] });
-        text(&self.ask(None, "Target.createTarget", blank)["targetId"])
+        text(&self.ask("Target.createTarget", blank)["targetId"])
     }
 
-    /// The answer to a request.
-    fn ask(&self, session: Option<&str>, method: &str, parameters: Value) -> Value {
-        let answer = self.try_ask(session, method, parameters);
-        assert_eq!(answer["error"], Value::Null, "{method}");
-        answer["result"].clone()
-    }
-
-    fn try_ask(&self, session: Option<&str>, method: &str, parameters: Value) -> Value {
-        self.next(&self.send(session, method, parameters), method)
+    /// The answer to a request that concerns no page.
+    fn ask(&self, method: &str, parameters: Value) -> Value {
+        let answer = self.send(None, method, parameters).recv_timeout(PATIENCE);
+        result(method, &answer.unwrap_or_else(|error| panic!("{method}: {error}: {}", self.said())))
     }
 
     /// Sends a request. The answer comes over the channel.
@@ -152,11 +149,6 @@ impl Browser {
         if !waiting.ended {
             enter(&mut waiting);
         }
-    }
-
-    /// The next message from a channel.
-    fn next(&self, messages: &Receiver<Value>, what: &str) -> Value {
-        messages.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}: {}", self.said()))
     }
 
     /// What Chromium has written to its stderr.
@@ -187,107 +179,119 @@ fn hand_out(mut from: impl BufRead, waiting: &Mutex<Waiting>) {
     }
 }
 
-/// What is done in a window for one page. What was set for it ends with it.
+/// What is done in a window for one page. What was set for it ends with it. `None` stands for a window that has answered nothing for too
+/// long.
 struct Session<'a> {
     browser: &'a Browser,
     id: String,
+    patience: Duration,
     events: Receiver<Value>,
     console: Vec<String>,
 }
 
 impl<'a> Session<'a> {
-    fn new(browser: &'a Browser, window: &str) -> Self {
+    fn new(browser: &'a Browser, window: &str, patience: Duration) -> Self {
         let to_window = json!({ "targetId": window, "flatten": true });
-        let id = text(&browser.ask(None, "Target.attachToTarget", to_window)["sessionId"]);
+        let id = text(&browser.ask("Target.attachToTarget", to_window)["sessionId"]);
         let (sender, events) = channel();
         browser.wait_for(|waiting| waiting.events.insert(id.clone(), sender));
-        Self { browser, id, events, console: vec![] }
+        Self { browser, id, patience, events, console: vec![] }
     }
 
-    fn ask(&self, method: &str, parameters: Value) -> Value {
-        self.browser.ask(Some(&self.id), method, parameters)
-    }
-
-    fn open(&mut self, address: &str, size: &str, millis: u32, patience: Duration) -> Option<Seen> {
+    fn open(&mut self, address: &str, size: &str, millis: u32) -> Option<Seen> {
         let (width, height) = size.split_once(',').unwrap();
         let [width, height] = [width, height].map(|number| number.parse::<u32>().unwrap());
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            self.ask(&format!("{domain}.enable"), json!({}));
+            self.ask(&format!("{domain}.enable"), json!({}))?;
         }
         // The console of the page that is still there.
         while self.events.try_recv().is_ok() {}
-        self.ask("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
+        self.ask("Network.setCacheDisabled", json!({ "cacheDisabled": true }))?;
         // All pages from disk share one storage.
         let forget = "try { localStorage.clear(); sessionStorage.clear() } catch { }";
-        self.ask("Page.addScriptToEvaluateOnNewDocument", json!({ "source": forget }));
+        self.ask("Page.addScriptToEvaluateOnNewDocument", json!({ "source": forget }))?;
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        self.ask("Emulation.setDeviceMetricsOverride", screen);
-        self.ask("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        self.ask("Emulation.setDeviceMetricsOverride", screen)?;
+        self.ask("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }))?;
         // To the same page with another part, or with what a test has written since, it would not go anew.
         for address in ["about:blank", address] {
-            let opened = self.ask("Page.navigate", json!({ "url": address }));
+            let opened = self.ask("Page.navigate", json!({ "url": address }))?;
             assert_eq!(opened["errorText"], Value::Null, "{address}");
         }
         // A page whose time stands still does not load.
-        while self.evaluate("document.readyState") != "complete" {
-            self.pass(STEP);
+        while self.evaluate("document.readyState")? != "complete" {
+            self.pass(STEP)?;
         }
         for millis in [millis, STEP] {
-            self.draw(patience)?;
-            self.pass(millis);
+            self.draw()?;
+            self.pass(millis)?;
         }
-        self.draw(patience)?;
-        let dom = text(&self.evaluate("document.documentElement.outerHTML"));
+        self.draw()?;
+        let dom = text(&self.evaluate("document.documentElement.outerHTML")?);
         while let Ok(event) = self.events.try_recv() {
             self.note(&event);
         }
         Some(Seen { dom, console: std::mem::take(&mut self.console) })
     }
 
-    /// Waits until the page has drawn a frame: sizes are observed when one is drawn. `None` if it did not within `patience`.
-    fn draw(&self, patience: Duration) -> Option<()> {
-        let frame = json!({ "expression": "new Promise(requestAnimationFrame)", "awaitPromise": true });
-        let drawn = self.browser.send(Some(&self.id), "Runtime.evaluate", frame);
-        drawn.recv_timeout(patience).ok().map(drop)
+    /// Waits until the page has drawn a frame: sizes are observed when one is drawn.
+    fn draw(&self) -> Option<Value> {
+        self.evaluate("new Promise(requestAnimationFrame)")
     }
 
     /// Lets time pass for the page, as fast as its scripts run.
-    fn pass(&mut self, millis: u32) {
+    fn pass(&mut self, millis: u32) -> Option<()> {
         let policy = "pauseIfNetworkFetchesPending";
         let budget =
             json!({ "policy": policy, "budget": millis, "maxVirtualTimeTaskStarvationCount": 10_000 });
-        self.ask("Emulation.setVirtualTimePolicy", budget);
+        self.ask("Emulation.setVirtualTimePolicy", budget)?;
         loop {
-            let event = self.browser.next(&self.events, "the page is not at rest");
+            let event = self.events.recv_timeout(self.patience).ok()?;
             if event["method"] == "Emulation.virtualTimeBudgetExpired" {
-                return;
+                return Some(());
             }
             self.note(&event);
         }
     }
 
     /// The value of an expression on the page, or of the promise that it is. A page that went elsewhere meanwhile is asked again.
-    fn evaluate(&self, expression: &str) -> Value {
+    fn evaluate(&self, expression: &str) -> Option<Value> {
         let question = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let ask = || self.browser.try_ask(Some(&self.id), "Runtime.evaluate", question.clone());
-        let answers = std::iter::repeat_with(ask).take(10);
-        let mut answers = answers.map(|answer| answer["result"].clone()).filter(|result| !result.is_null());
-        answers.next().unwrap_or_else(|| panic!("no answer: {expression}"))["result"]["value"].clone()
+        for _ in 0..ANEW {
+            let answer = self.try_ask("Runtime.evaluate", question.clone())?;
+            if answer["error"].is_null() {
+                return Some(answer["result"]["result"]["value"].clone());
+            }
+        }
+        None
+    }
+
+    fn ask(&self, method: &str, parameters: Value) -> Option<Value> {
+        self.try_ask(method, parameters).map(|answer| result(method, &answer))
+    }
+
+    fn try_ask(&self, method: &str, parameters: Value) -> Option<Value> {
+        self.browser.send(Some(&self.id), method, parameters).recv_timeout(self.patience).ok()
     }
 
     /// Keeps the message of an event of the console.
     fn note(&mut self, event: &Value) {
-        if let "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded" =
-            event["method"].as_str().unwrap_or_default()
-        {
+        let kinds = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
+        if kinds.iter().any(|kind| event["method"] == *kind) {
             self.console.push(event["params"].to_string());
         }
     }
 
     fn end(self) {
-        self.browser.ask(None, "Target.detachFromTarget", json!({ "sessionId": self.id }));
+        self.browser.ask("Target.detachFromTarget", json!({ "sessionId": self.id }));
         self.browser.wait_for(|waiting| waiting.events.remove(&self.id));
     }
+}
+
+/// What an answer holds.
+fn result(method: &str, answer: &Value) -> Value {
+    assert_eq!(answer["error"], Value::Null, "{method}");
+    answer["result"].clone()
 }
 
 fn text(value: &Value) -> String {

@@ -89,13 +89,13 @@ fn data_flows_again_within_200_ms_after_an_outage() {
     let mut pair = Pair::new(SLIQ, "cubic", false, path(0.0, 10), 5);
     pair.ends[0].open(pair.now);
     pair.ends[0].keep_full(Stream(0), true);
-    pair.run(secs(2), |_| false);
+    pair.run(secs(1), |_| false);
     pair.path.lose = 1.0;
-    pair.run(secs(12), |_| false);
+    pair.run(secs(11), |_| false);
     let before = pair.bytes();
     pair.path.lose = 0.0;
     // At most two round trips between probes, one round trip for the answer, and one more for data.
-    pair.run(secs(12) + Span::from_millis(200), |_| false);
+    pair.run(secs(11) + Span::from_millis(200), |_| false);
     assert!(pair.bytes() > before + 50_000, "{}", pair.bytes() - before);
 }
 

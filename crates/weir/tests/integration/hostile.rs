@@ -1,6 +1,7 @@
 //! Labs, names and machines that do harm, on purpose or not: escape sequences, commands, a limit of processes.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -120,15 +121,25 @@ fn commands_run_after_a_yes_at_a_terminal_and_after_no_other_answer() {
     // script(1) gives a command a terminal, and types what it reads.
     let at_a_terminal = |place: &Place, answer: &str| {
         let line = format!("{} run lab.toml --on live --no-report", env!("CARGO_BIN_EXE_weir"));
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("(sleep 1; echo {answer}; sleep 5) | script -qec '{line}' /dev/null")]);
-        command.current_dir(place.0.path()).output().unwrap()
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path());
+        let mut terminal = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut keys, mut screen) = (terminal.stdin.take().unwrap(), terminal.stdout.take().unwrap());
+        let (mut shown, mut byte) = (vec![], [0]);
+        while screen.read(&mut byte).unwrap() > 0 {
+            shown.push(byte[0]);
+            if shown.ends_with(b"[y/N]") {
+                writeln!(keys, "{answer}").unwrap();
+            }
+        }
+        terminal.wait().unwrap();
+        String::from_utf8_lossy(&shown).into_owned()
     };
     let place = with_command();
-    let output = at_a_terminal(&place, "n");
-    assert!(told(&output).contains("[y/N]") && !place.path("was-here").exists(), "{}", told(&output));
-    let output = at_a_terminal(&place, "y");
-    assert!(place.path("was-here").exists(), "{}", told(&output));
+    let shown = at_a_terminal(&place, "n");
+    assert!(shown.contains("[y/N]") && !place.path("was-here").exists(), "{shown}");
+    let shown = at_a_terminal(&place, "y");
+    assert!(place.path("was-here").exists(), "{shown}");
     fs::remove_file(place.path("was-here")).unwrap();
     let output =
         place.weir(&["run", "lab.toml", "--on", "live", "--allow-commands", "--rerun", "--no-report"]);

@@ -96,7 +96,7 @@ fn every_command_ends_with_the_name_of_a_file_that_it_cannot_read() {
 #[test]
 fn an_interrupted_rerun_keeps_the_older_set_and_the_same_command_completes_it() {
     let place = Place::new();
-    fs::write(place.path("long.toml"), LAB.replace("'4 s'", "'60 s'").replace("repeats = 2", "repeats = 20"))
+    fs::write(place.path("long.toml"), LAB.replace("'4 s'", "'60 s'").replace("repeats = 2", "repeats = 10"))
         .unwrap();
     let run = |more: &[&'static str]| [&["run", "long.toml", "--no-report", "--out", "out"], more].concat();
     place.done(&run(&[]));

@@ -24,7 +24,7 @@ fn each_connection_gets_one_flowshare_whatever_their_number() {
     for flows in [1, 4, 12] {
         let mut sites = Sites::new(&vec![sliq("", ""); flows], "", 0.01);
         sites.rates(20, |_| 1 << 20);
-        let rates = sites.rates(60, |_| 1 << 20);
+        let rates = sites.rates(30, |_| 1 << 20);
         let mean = rates.iter().sum::<f64>() / flows as f64;
         let share = mean / (flowshare() * PAYLOAD / 1500.0);
         assert!((0.85..1.2).contains(&share), "{flows}: {share}");
