@@ -17,7 +17,7 @@ use weir_observe::ip_id::{self, Stamp};
 /// The facts about the network that parsing needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
-    /// For each node, whether packets may come from it and go to it: true for hosts and for nodes with a station.
+    /// For each node, whether packets may come from its address and go to it: true for hosts and for nodes with a station.
     pub addressed: Vec<bool>,
     /// Number of flows.
     pub flows: usize,
@@ -308,16 +308,15 @@ impl Facts {
         let beyond = directory.beyond.as_ref();
         // Of a packet between the program and an address with a prefix of its own, one of the two addresses is no node's.
         let own = beyond.filter(|_| travels && !(addressed(source) && addressed(destination)));
-        let (enters, source, destination) = match own.and_then(|beyond| beyond.ends(node, ip)) {
-            Some((from, to)) => (from, from, to),
-            None => (node, source, destination),
-        };
-        let destination = match directory.ways.get(node).copied().flatten() {
-            Some(way) => Some(way).filter(|_| travels)?,
-            None if addressed(destination) => destination,
+        let own = own.and_then(|beyond| beyond.ends(node, ip));
+        let destination = match (directory.ways.get(node).copied().flatten(), own) {
+            (Some(way), _) => Some(way).filter(|_| travels)?,
+            (None, Some((_, to))) => to,
+            (None, None) if addressed(destination) => destination,
             // What the way out itself sends there would come back to it.
-            None => beyond.map(|beyond| beyond.far).filter(|far| travels && source != *far)?,
+            (None, None) => beyond.map(|beyond| beyond.far).filter(|far| travels && source != *far)?,
         };
+        let (enters, source) = own.map_or((node, source), |(from, _)| (from, from));
         let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
             (Some(TCP | UDP), &[a, b, c, d, ..]) => {

@@ -207,8 +207,11 @@ impl<'a> Pump<'a> {
     fn new(setup: Setup<'a>) -> Pump<'a> {
         let run = setup.run;
         let nodes = &run.network.nodes;
+        let host_of = |node: usize| setup.beyond.map_or(node, |beyond| beyond.host_of(node));
+        // What stands for a host has no address of its own.
+        let addressed = |node: usize| run.is_addressed(node) && host_of(node) == node;
         let directory = Directory {
-            addressed: (0..nodes.len()).map(|node| run.is_addressed(node)).collect(),
+            addressed: (0..nodes.len()).map(addressed).collect(),
             flows: run.flows.len(),
             commands: commands(run),
             beyond: setup.beyond.cloned(),
@@ -220,7 +223,6 @@ impl<'a> Pump<'a> {
             node_of_device[device as usize] = Some(node);
             device_of_node[node] = device;
         }
-        let host_of = |node: usize| setup.beyond.map_or(node, |beyond| beyond.host_of(node));
         let exit = |node: usize| (device_of_node[host_of(node)], mac_of(host_of(node)));
         let exits = (0..nodes.len()).map(exit).collect();
         Pump {

@@ -259,7 +259,7 @@ fn packets_to_a_prefix_and_from_it_pass_between_the_stand_ins_of_the_longest_one
     ];
     let outside = Outside::new(2, 0, branches);
     assert_eq!([2, 0, 5, 6, 1].map(|node| outside.host_of(node)), [2, 0, 2, 0, 1]);
-    let addressed = (0..11).map(|node| node != 1).collect();
+    let addressed = vec![true, false, true];
     let pool = Pool::new(Directory { beyond: Some(outside), addressed, ..directory() }, 1500);
     // Where a packet that a host sends enters and is for, if this is the address at the other side.
     let of = |host: usize, address: &str| {
@@ -285,6 +285,7 @@ fn packets_to_a_prefix_and_from_it_pass_between_the_stand_ins_of_the_longest_one
     }
     assert_eq!((of(2, "198.51.100.7"), of(0, "198.51.100.7")), (Some((2, 0)), Some((0, 2))), "no prefix");
     assert_eq!((of(2, "10.0.0.1"), of(0, "10.0.0.1")), (Some((2, 0)), Some((0, 2))), "the far end's own");
+    assert_eq!(of(2, "10.0.0.4"), Some((9, 10)), "a stand-in has no address of its own");
 }
 
 #[test]

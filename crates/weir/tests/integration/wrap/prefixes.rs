@@ -72,6 +72,25 @@ time.sleep(1)
 }
 
 #[test]
+fn addresses_that_only_the_plan_has_are_the_far_ends_to_answer_for() {
+    let Some(place) = place() else { return };
+    let ask = "
+for last in range(1, 16):
+    address = f'10.0.0.{last}'
+    if address != far[0]: print(address, took(lambda: socket.create_connection((address, 9), 5))[1])
+";
+    let program = python(ask);
+    let words: Vec<&str> = program.iter().map(String::as_str).collect();
+    let output = place.weir(&[&["wrap"], &LINKS[..], &["--"], &words].concat());
+    let (told, said) = (text(&output.stdout), text(&output.stderr));
+    // Nothing listens at the program's own address; the far end has no way to the others.
+    let refused = told.lines().filter(|line| line.ends_with("Connection refused")).count();
+    assert_eq!((told.lines().count(), refused), (14, 1), "{told}");
+    assert!(told.lines().all(|line| line.ends_with("refused") || line.ends_with("unreachable")), "{told}");
+    assert!(!said.contains("audit"), "{said}");
+}
+
+#[test]
 fn a_connection_to_a_prefix_reaches_the_server_of_the_far_end_over_its_link() {
     let Some(place) = place() else { return };
     let serve = "python3 -c \"
