@@ -164,10 +164,12 @@ impl Metric {
 
     /// Whether it is computed over time, for curves.
     pub fn has_curve(&self) -> bool {
-        use Reduction::{Counts, Estimates, GrowthShare, Packets, Share, Windows};
-        let curve = self.curve.unwrap_or(self.reduction);
-        let reduced =
-            matches!(curve, Packets(_) | Counts(_) | Windows | Share(..) | Estimates | GrowthShare(_));
+        use Reduction::{Counts, Estimates, GrowthShare, Packets, Share, StateMean, StateSum, Windows};
+        let reduced = match self.curve.unwrap_or(self.reduction) {
+            Packets(_) | Counts(_) | Windows | Share(..) => true,
+            Estimates | StateMean { .. } | StateSum { .. } | GrowthShare(_) => true,
+            _ => false,
+        };
         reduced || self.has_spread()
     }
 }
