@@ -34,10 +34,13 @@ pub(super) struct Excerpt {
 }
 
 impl Source {
-    /// The range of the text at an origin; empty, and at the end, if the origin lies beyond the text.
+    /// The range of the text at an origin, with all of the characters in which it begins and ends, since the parser of TOML may name a byte of
+    /// one. Empty, and at the end, if the origin lies beyond the text.
     pub(super) fn span(&self, origin: Origin) -> Range<usize> {
-        let end = origin.end.min(self.text.len());
-        origin.start.min(end)..end
+        let length = self.text.len();
+        let end =
+            (origin.end.min(length)..length).find(|at| self.text.is_char_boundary(*at)).unwrap_or(length);
+        boundary_before(&self.text, origin.start.min(end))..end
     }
 
     /// Line and column of a place, from 0, the column in characters.
@@ -96,9 +99,14 @@ impl Source {
     }
 }
 
+/// The begin of the character that has the byte at this place.
+fn boundary_before(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 /// The part of a line that is shown for a fault at this place.
 fn cut(line: &str, at: usize) -> Range<usize> {
-    let at = (0..=at.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    let at = boundary_before(line, at);
     let start = line[..at].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
     let end = line[at..].char_indices().nth(AFTER).map_or(line.len(), |(after, _)| at + after);
     start..end
@@ -141,6 +149,17 @@ mod tests {
         let shown = excerpt("x = \"\u{1b}[2J\" # \u{1b}]0;t\u{7}\ny = wrong \u{1b}[8m\n", "wrong");
         assert_eq!(shown.text, "x = \"\\u{1b}[2J\" # \\u{1b}]0;t\\u{7}\ny = wrong \\u{1b}[8m\n");
         assert_eq!(&shown.text[shown.span.clone()], "wrong");
+    }
+
+    #[test]
+    fn a_fault_at_a_byte_within_a_character_is_all_of_the_character() {
+        let source = Source { name: "lab.toml".into(), text: "aé\u{d2585}b".into() };
+        let of = |start, end| source.span(Origin::new(0, start..end));
+        assert_eq!(
+            [of(1, 2), of(2, 3), of(4, 5), of(3, 4), of(4, 8), of(9, 9)],
+            [1..3, 1..3, 3..7, 3..7, 3..8, 8..8]
+        );
+        assert_eq!(source.excerpt(&of(4, 5)).text, "aé\u{d2585}b");
     }
 
     #[test]
