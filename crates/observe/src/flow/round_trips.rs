@@ -34,6 +34,11 @@ impl Sent {
     fn from(&self) -> u64 {
         self.to - u64::from(self.length)
     }
+
+    /// Itself and those that were left out, so that large windows count as much as they have segments.
+    fn stands_for(&self) -> u32 {
+        u32::from(self.left_out) + 1
+    }
 }
 
 /// What an acknowledgement says of the receiver.
@@ -93,8 +98,12 @@ impl RoundTrips {
         let Answer { at, from, to, first_block, has_gap } = *answer;
         if to > from {
             match (self.had_gap, has_gap) {
-                (true, _) => self.sample(at, |sent| sent.from() == from),
-                (false, false) => self.sample(at, |sent| sent.to == to),
+                (true, _) => self.sample(at, None, |sent| sent.from() == from),
+                (false, false) => {
+                    let covered = self.waiting.iter().take_while(|sent| sent.to <= to);
+                    let stands_for = covered.map(Sent::stands_for).sum();
+                    self.sample(at, Some(stands_for), |sent| sent.to == to);
+                }
                 // What brought it about is behind the gap.
                 (false, true) => {}
             }
@@ -104,17 +113,17 @@ impl RoundTrips {
         }
         if let Some((low, high)) = first_block {
             if to == from || !self.had_gap {
-                self.sample(at, |sent| sent.to == high);
+                self.sample(at, None, |sent| sent.to == high);
             }
             self.waiting.retain(|sent| sent.from() < low || high < sent.to);
         }
         self.had_gap = has_gap;
     }
 
-    fn sample(&mut self, at: Time, is_answered: impl Fn(&Sent) -> bool) {
+    /// The sample stands for so many segments: those that are acknowledged with the answered one, or for it alone.
+    fn sample(&mut self, at: Time, stands_for: Option<u32>, is_answered: impl Fn(&Sent) -> bool) {
         if let Some(sent) = self.waiting.iter().find(|sent| is_answered(sent)) {
-            // It stands for those that were left out, so that large windows count as much as they have segments.
-            self.samples.record(elapsed(sent.at, at), u32::from(sent.left_out) + 1);
+            self.samples.record(elapsed(sent.at, at), stands_for.unwrap_or(sent.stands_for()));
         }
     }
 
@@ -159,10 +168,10 @@ mod tests {
     fn in_order_the_segment_at_the_end_of_an_acknowledgement_is_answered() {
         let mut it = RoundTrips::default();
         (0..4).for_each(|segment| send(&mut it, 10 * segment, segment));
-        // Sent at 10 and at 30 ms.
+        // Sent at 10 and at 30 ms. Each answers two segments.
         answer(&mut it, 110, 0, 2, None);
         answer(&mut it, 150, 2, 4, None);
-        assert_eq!(samples(&it), (2, 100 + 120, 100, 120));
+        assert_eq!(samples(&it), (4, 2 * 100 + 2 * 120, 100, 120));
     }
 
     #[test]
@@ -214,15 +223,15 @@ mod tests {
             }
         }
         let (count, sum, ..) = samples(&it);
-        // There are 5000 acknowledgements; the samples stand for all of them.
-        assert!((4000..6000).contains(&count), "{count} samples");
+        // There are 10,000 segments; the samples stand for all of them.
+        assert!((8000..12000).contains(&count), "{count} samples");
         // The mean of all is 199 ms.
         let mean = sum / count;
         assert!((170..230).contains(&mean), "mean {mean} ms of {count}");
     }
 
     #[test]
-    fn windows_of_different_sizes_count_by_their_acknowledgements() {
+    fn windows_of_different_sizes_count_by_their_segments() {
         // Windows of 160 segments with round trips of 100 ms, and of 16 with 20 ms, in turn; the second segment of each pair is answered.
         let (mut it, mut next) = (RoundTrips::default(), 0);
         for round in 0..100 {
@@ -234,7 +243,7 @@ mod tests {
             }
             next += segments;
         }
-        // 80 acknowledgements of 100 ms, 8 of 20 ms: 92.7 ms.
+        // 160 segments of 100 ms, 16 of 20 ms: 92.7 ms.
         let (count, sum, ..) = samples(&it);
         assert!((88..97).contains(&(sum / count)), "mean {} ms of {count}", sum / count);
     }

@@ -195,9 +195,12 @@ fn the_round_trip_is_that_to_both_ends_and_tells_where_the_capture_is() {
     let flow = begun([data(30, 0), data(40, 1), ack(65, 2)]);
     assert_eq!(flow.round_trip(), Some(Span::from_millis(30)));
     assert_eq!((flow.opener, flow.side()), (0, Some(Side::Between)));
-    // One acknowledgement gives one sample: 65 - 40 ms.
+    // One acknowledgement gives one sample, 65 - 40 ms, which stands for both segments.
     let rtt = flow.directions[0].rtt().histogram();
-    assert_eq!((rtt.count(), rtt.min()), (1, Some(Span::from_millis(25))));
+    assert_eq!(
+        (rtt.count(), rtt.min(), rtt.max()),
+        (2, Some(Span::from_millis(25)), Some(Span::from_millis(25)))
+    );
     // The same with the receiver 1 ms away.
     let [first, mut second] = syn();
     second.at = 1;
