@@ -16,13 +16,16 @@ use std::time::Duration;
 
 /// How long the browser may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Seconds that a page may take for each step, in one window after another: now and then a window of Chromium draws or does nothing more.
+/// Seconds that a page may take for each step, in one window after another: a window of Chromium may cease to draw.
 const STEPS: [u64; 3] = [4, 15, 60];
+/// How long is waited for a frame of a page after its time has passed.
+const FRAME: Duration = Duration::from_millis(300);
 /// How often a page may go elsewhere while it is asked for something.
 const ANEW: u32 = 10;
-/// Milliseconds of a page's time until it is asked again whether it has loaded, and those that it has in the end for what its last
-/// frame set off.
+/// Milliseconds of a page's time in the end, for what its last frame set off.
 const STEP: u32 = 100;
+/// A promise that is kept when the page draws.
+const DRAWN: &str = "new Promise(requestAnimationFrame)";
 
 /// A page as a browser has rendered it.
 pub(crate) struct Seen {
@@ -44,8 +47,15 @@ struct Browser {
     requests: Mutex<Requests>,
     waiting: Arc<Mutex<Waiting>>,
     /// Windows that no test uses.
-    windows: Mutex<Vec<String>>,
+    windows: Mutex<Vec<Window>>,
     log: Mutex<File>,
+}
+
+/// A window with a profile of its own, so that it is in front, and draws, whatever other windows do.
+struct Window {
+    profile: String,
+    /// The tab in which the last page is: without a tab there is no window.
+    tab: Option<String>,
 }
 
 struct Requests {
@@ -98,28 +108,33 @@ impl Browser {
     }
 
     fn open(&self, address: &str, size: &str, millis: u32) -> Seen {
+        let mut why = vec![];
         for patience in STEPS {
-            let window = {
-                let mut idle = self.windows.lock().unwrap();
-                idle.pop().unwrap_or_else(|| self.window())
-            };
-            let mut session = Session::new(self, &window, Duration::from_secs(patience));
+            let idle = self.windows.lock().unwrap().pop();
+            let mut window = idle.unwrap_or_else(|| Window { profile: self.profile(), tab: None });
+            // Only in a new tab the clock runs as it does outside until its page has loaded and drawn.
+            let blank = json!({ "url": "about:blank", "browserContextId": window.profile });
+            let tab = text(&self.ask("Target.createTarget", blank)["targetId"]);
+            let mut session = Session::new(self, &tab, Duration::from_secs(patience));
+            if let Some(old) = window.tab.replace(tab) {
+                self.ask("Target.closeTarget", json!({ "targetId": old }));
+            }
             let seen = session.open(address, size, millis);
             session.end();
-            if let Some(seen) = seen {
-                self.windows.lock().unwrap().push(window);
-                return seen;
+            match seen {
+                Ok(seen) => {
+                    self.windows.lock().unwrap().push(window);
+                    return seen;
+                }
+                Err(error) => why.push(error),
             }
-            self.ask("Target.closeTarget", json!({ "targetId": window }));
+            self.ask("Target.disposeBrowserContext", json!({ "browserContextId": window.profile }));
         }
-        panic!("{address} is not at rest: {}", self.said());
+        panic!("{address} is not at rest: {why:?}: {}", self.said());
     }
 
-    /// A new window. It has a profile of its own, so that it is in front, and draws, whatever other windows do.
-    fn window(&self) -> String {
-        let context = self.ask("Target.createBrowserContext", json!({}));
-        let blank = json!({ "url": "about:blank", "browserContextId": context["browserContextId"] });
-        text(&self.ask("Target.createTarget", blank)["targetId"])
+    fn profile(&self) -> String {
+        text(&self.ask("Target.createBrowserContext", json!({}))["browserContextId"])
     }
 
     /// The answer to a request that concerns no page.
@@ -179,7 +194,7 @@ fn hand_out(mut from: impl BufRead, waiting: &Mutex<Waiting>) {
     }
 }
 
-/// What is done in a window for one page. What was set for it ends with it. `None` stands for a window that has answered nothing for too
+/// What is done in a window for one page. What was set for it ends with it. An error is a window that has answered nothing for too
 /// long.
 struct Session<'a> {
     browser: &'a Browser,
@@ -198,14 +213,12 @@ impl<'a> Session<'a> {
         Self { browser, id, patience, events, console: vec![] }
     }
 
-    fn open(&mut self, address: &str, size: &str, millis: u32) -> Option<Seen> {
+    fn open(&mut self, address: &str, size: &str, millis: u32) -> Result<Seen, String> {
         let (width, height) = size.split_once(',').unwrap();
         let [width, height] = [width, height].map(|number| number.parse::<u32>().unwrap());
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.ask(&format!("{domain}.enable"), json!({}))?;
         }
-        // The console of the page that is still there.
-        while self.events.try_recv().is_ok() {}
         self.ask("Network.setCacheDisabled", json!({ "cacheDisabled": true }))?;
         // All pages from disk share one storage.
         let forget = "try { localStorage.clear(); sessionStorage.clear() } catch { }";
@@ -213,65 +226,61 @@ impl<'a> Session<'a> {
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.ask("Emulation.setDeviceMetricsOverride", screen)?;
         self.ask("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }))?;
-        // To the same page with another part, or with what a test has written since, it would not go anew.
-        for address in ["about:blank", address] {
-            let opened = self.ask("Page.navigate", json!({ "url": address }))?;
-            assert_eq!(opened["errorText"], Value::Null, "{address}");
-        }
-        // A page whose time stands still does not load.
-        while self.evaluate("document.readyState")? != "complete" {
-            self.pass(STEP)?;
-        }
+        let opened = self.ask("Page.navigate", json!({ "url": address }))?;
+        assert_eq!(opened["errorText"], Value::Null, "{address}");
+        self.evaluate("new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))")?;
+        // Sizes are observed when a frame is drawn.
+        self.evaluate(DRAWN)?;
         for millis in [millis, STEP] {
-            self.draw()?;
             self.pass(millis)?;
+            // While time stands still, not every page draws.
+            let _ = self.send(DRAWN).recv_timeout(FRAME);
         }
-        self.draw()?;
         let dom = text(&self.evaluate("document.documentElement.outerHTML")?);
         while let Ok(event) = self.events.try_recv() {
             self.note(&event);
         }
-        Some(Seen { dom, console: std::mem::take(&mut self.console) })
-    }
-
-    /// Waits until the page has drawn a frame: sizes are observed when one is drawn.
-    fn draw(&self) -> Option<Value> {
-        self.evaluate("new Promise(requestAnimationFrame)")
+        Ok(Seen { dom, console: std::mem::take(&mut self.console) })
     }
 
     /// Lets time pass for the page, as fast as its scripts run.
-    fn pass(&mut self, millis: u32) -> Option<()> {
+    fn pass(&mut self, millis: u32) -> Result<(), String> {
         let policy = "pauseIfNetworkFetchesPending";
         let budget =
             json!({ "policy": policy, "budget": millis, "maxVirtualTimeTaskStarvationCount": 10_000 });
         self.ask("Emulation.setVirtualTimePolicy", budget)?;
         loop {
-            let event = self.events.recv_timeout(self.patience).ok()?;
+            let event = self
+                .events
+                .recv_timeout(self.patience)
+                .map_err(|error| format!("{millis} ms of time: {error}"))?;
             if event["method"] == "Emulation.virtualTimeBudgetExpired" {
-                return Some(());
+                return Ok(());
             }
             self.note(&event);
         }
     }
 
     /// The value of an expression on the page, or of the promise that it is. A page that went elsewhere meanwhile is asked again.
-    fn evaluate(&self, expression: &str) -> Option<Value> {
-        let question = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+    fn evaluate(&self, expression: &str) -> Result<Value, String> {
         for _ in 0..ANEW {
-            let answer = self.try_ask("Runtime.evaluate", question.clone())?;
+            let answer = self.send(expression).recv_timeout(self.patience);
+            let answer = answer.map_err(|error| format!("{expression}: {error}"))?;
             if answer["error"].is_null() {
-                return Some(answer["result"]["result"]["value"].clone());
+                return Ok(answer["result"]["result"]["value"].clone());
             }
         }
-        None
+        Err(format!("{expression}: the page goes elsewhere"))
     }
 
-    fn ask(&self, method: &str, parameters: Value) -> Option<Value> {
-        self.try_ask(method, parameters).map(|answer| result(method, &answer))
+    fn send(&self, expression: &str) -> Receiver<Value> {
+        let question = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        self.browser.send(Some(&self.id), "Runtime.evaluate", question)
     }
 
-    fn try_ask(&self, method: &str, parameters: Value) -> Option<Value> {
-        self.browser.send(Some(&self.id), method, parameters).recv_timeout(self.patience).ok()
+    fn ask(&self, method: &str, parameters: Value) -> Result<Value, String> {
+        let answer = self.browser.send(Some(&self.id), method, parameters).recv_timeout(self.patience);
+        answer.map(|answer| result(method, &answer)).map_err(|error| format!("{method}: {error}"))
     }
 
     /// Keeps the message of an event of the console.
