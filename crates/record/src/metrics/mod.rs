@@ -165,12 +165,10 @@ impl Metric {
     /// Whether it is computed over time, for curves.
     pub fn has_curve(&self) -> bool {
         use Reduction::{Counts, Estimates, GrowthShare, Packets, Share, StateMean, StateSum, Windows};
-        let reduced = match self.curve.unwrap_or(self.reduction) {
-            Packets(_) | Counts(_) | Windows | Share(..) => true,
-            Estimates | StateMean { .. } | StateSum { .. } | GrowthShare(_) => true,
-            _ => false,
-        };
-        reduced || self.has_spread()
+        let curve = self.curve.unwrap_or(self.reduction);
+        let of_records = matches!(curve, Packets(_) | Counts(_) | Windows | Share(..));
+        let of_states = matches!(curve, Estimates | StateMean { .. } | StateSum { .. } | GrowthShare(_));
+        of_records || of_states || self.has_spread()
     }
 }
 
