@@ -114,7 +114,7 @@ pub struct TcpReport {
     pub unrepaired_bytes: u64,
     /// Packets whose sequence numbers are not of this connection.
     pub implausible: u64,
-    /// Time from a segment at the capture to its acknowledgement there.
+    /// Time from a segment at the capture to its acknowledgement there, over the segments that were acknowledged; `count` is of them.
     pub rtt_ms: Option<Times>,
 }
 
