@@ -78,7 +78,7 @@ fn bundles_and_fragments_of_other_traffic_pass_unchanged() {
     let (left, right) = (row.left(|| socket(LEFT, OTHER)), row.right(|| socket(RIGHT, OTHER)));
     left.send_to(&data[..8000], (RIGHT, OTHER)).unwrap();
     let mut bytes = [0; 9000];
-    let length = right.recv(&mut bytes).unwrap();
+    let length = receive(&right, &mut bytes).unwrap();
     assert!(bytes[..length] == data[..8000]);
 }
 
@@ -92,10 +92,10 @@ fn an_endpoint_receives_reports_on_the_path_and_hostile_endpoints_are_refused() 
     let mut bytes = [0; 2048];
     for _ in 0..20 {
         left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
-        let length = right.recv(&mut bytes).unwrap();
+        let length = receive(&right, &mut bytes).unwrap();
         peer.open(&bytes[..length], |_, _| {}).unwrap();
         right.send_to(&sealed(&mut peer, Flags::default()), (LEFT, PORT)).unwrap();
-        let length = left.recv(&mut bytes).unwrap();
+        let length = receive(&left, &mut bytes).unwrap();
         own.open(&bytes[..length], |_, _| {}).unwrap();
     }
     // The round trip between the points, in microseconds: a tick is 15 us.
@@ -114,7 +114,7 @@ fn an_endpoint_receives_reports_on_the_path_and_hostile_endpoints_are_refused() 
     refuse(&left, RIGHT, &forged);
     // Packets that the second point lets through come from an endpoint without a point of its own.
     left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
-    let length = right.recv(&mut bytes).unwrap();
+    let length = receive(&right, &mut bytes).unwrap();
     assert!(peer.open(&bytes[..length], |_, _| {}).is_ok(), "the first to arrive is the one that may");
     let after = row.shown(1);
     for name in ["refused_no_header", "refused_foreign", "refused_direction"] {
@@ -122,7 +122,7 @@ fn an_endpoint_receives_reports_on_the_path_and_hostile_endpoints_are_refused() 
     }
     // A reflected packet comes back at once, with reports, and never reaches the other point.
     left.send_to(&sealed(&mut own, Flags::REFLECT), (RIGHT, PORT)).unwrap();
-    let length = left.recv(&mut bytes).unwrap();
+    let length = receive(&left, &mut bytes).unwrap();
     assert!(own.open(&bytes[..length], |_, _| {}).is_ok());
     assert_eq!(count(&row.shown(1), "returned"), 1);
     assert_eq!(count(&row.shown(2), "inbound"), 21);
@@ -137,7 +137,7 @@ fn exchange(sockets: [&UdpSocket; 2], endpoints: &mut [Endpoint; 2], packets: u3
             sockets[n].send_to(&sealed(&mut endpoints[n], Flags::default()), (to, PORT)).unwrap();
         }
         for (n, socket) in sockets.iter().enumerate() {
-            while let Ok(length) = socket.recv(&mut bytes) {
+            while let Ok(length) = receive(socket, &mut bytes) {
                 arrived += u32::from(endpoints[n].open(&bytes[..length], |_, _| {}).is_ok());
             }
         }
@@ -184,19 +184,19 @@ fn points_that_share_a_key_refuse_packets_not_sealed_with_it() {
     let mut bytes = [0; 2048];
     for _ in 0..5 {
         left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
-        let length = right.recv(&mut bytes).unwrap();
+        let length = receive(&right, &mut bytes).unwrap();
         assert_eq!(Prefix::read(&bytes[..length]).unwrap().version, Version::Two);
     }
     // Version 1 cannot be sealed, so the first point refuses it.
     left.send_to(&sealed(&mut endpoint(1, 1, Version::One), Flags::default()), (RIGHT, PORT)).unwrap();
     right.set_read_timeout(Some(QUIET)).unwrap();
-    assert!(right.recv(&mut bytes).is_err());
+    assert!(receive(&right, &mut bytes).is_err());
     assert_eq!(count(&row.shown(1), "refused_unsealed"), 1);
     // Another key makes another tag.
     east.kill();
     let _east = row.start_between(2, ["b", "a"], [RIGHT, LEFT], "--key wrong");
     left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
-    assert!(right.recv(&mut bytes).is_err());
+    assert!(receive(&right, &mut bytes).is_err());
     assert_eq!(count(&row.shown(2), "refused_tag"), 1);
 }
 
@@ -219,7 +219,7 @@ fn a_point_has_its_devices_to_itself_and_a_kill_leaves_nothing_behind() {
     own.set_read_timeout(Some(QUIET)).unwrap();
     left.send_to(b"shut", "10.1.0.3:7000").unwrap();
     let mut bytes = [0; 16];
-    assert!(own.recv(&mut bytes).is_err());
+    assert!(receive(&own, &mut bytes).is_err());
     let second = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
     assert_eq!(second.status.code(), Some(2));
     assert!(text(&second.stderr).contains("is already running at a"), "{}", text(&second.stderr));
@@ -227,7 +227,7 @@ fn a_point_has_its_devices_to_itself_and_a_kill_leaves_nothing_behind() {
     assert_eq!((promiscuous(), names()), (0, false));
     own.set_read_timeout(Some(PATIENCE)).unwrap();
     left.send_to(b"open", "10.1.0.3:7000").unwrap();
-    assert_eq!(own.recv(&mut bytes).unwrap(), 4);
+    assert_eq!(receive(&own, &mut bytes).unwrap(), 4);
     assert!(!Path::new("/run/weir/ap").exists());
     assert_eq!(text(&row.weir(1, "show").stdout), "no aggregation point is running here\n");
     let addressed = row.weir(1, "--local a --path b --apps apps-1.toml --peer 10.1.0.2");
@@ -241,7 +241,7 @@ fn counters_are_served_on_loopback_and_printed_at_the_end() {
     let point = row.start(1, "--metrics 127.0.0.1:9100");
     let (left, right) = (row.left(|| socket(LEFT, PORT)), row.right(|| socket(RIGHT, PORT)));
     left.send_to(&sealed(&mut endpoint(1, 0, Version::One), Flags::default()), (RIGHT, PORT)).unwrap();
-    right.recv(&mut [0; 200]).unwrap();
+    receive(&right, &mut [0; 200]).unwrap();
     let get = |path: &str| row.at(1, || get(path));
     let answer = get("/metrics");
     assert!(answer.starts_with("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{answer}");

@@ -22,7 +22,7 @@ fn from_the_path(sequence: u64) -> Vec<u8> {
 fn arrive(right: &UdpSocket, left: &UdpSocket, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         right.send_to(&from_the_path(number), (LEFT, PORT)).unwrap();
-        assert_eq!(left.recv(&mut [0; 2048]).unwrap(), 120);
+        assert_eq!(receive(&left, &mut [0; 2048]).unwrap(), 120);
     }
 }
 
@@ -35,7 +35,7 @@ fn duplicates_and_reordering_are_not_counted_as_losses_and_an_outage_is_counted_
     let mut out = |packets: u32| {
         for _ in 0..packets {
             left.send_to(&sealed(&mut own, Flags::default()), (RIGHT, PORT)).unwrap();
-            right.recv(&mut [0; 2048]).unwrap();
+            receive(&right, &mut [0; 2048]).unwrap();
         }
     };
     let path = || {

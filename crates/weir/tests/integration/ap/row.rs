@@ -3,7 +3,7 @@
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use serde_json::Value;
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -218,6 +218,16 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Receives a datagram. A wait with a limit ends early when the process was stopped and goes on (signal(7)).
+pub(crate) fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.recv(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            received => return received,
+        }
     }
 }
 
