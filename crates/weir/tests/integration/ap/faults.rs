@@ -22,7 +22,7 @@ fn from_the_path(sequence: u64) -> Vec<u8> {
 fn arrive(right: &UdpSocket, left: &UdpSocket, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         right.send_to(&from_the_path(number), (LEFT, PORT)).unwrap();
-        assert_eq!(receive(&left, &mut [0; 2048]).unwrap(), 120);
+        assert_eq!(receive(left, &mut [0; 2048]).unwrap(), 120);
     }
 }
 
