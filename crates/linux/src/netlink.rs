@@ -179,15 +179,10 @@ impl Netlink {
     /// # Errors
     /// The kernel's.
     pub fn add_prefix_route(&mut self, index: u32, to: &Prefix, source: Option<IpAddr>) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family_of(to.address());
+        let mut message = prefix_route(index, to);
         message.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Link;
         message.header.kind = RouteType::Unicast;
-        message.header.destination_prefix_length = to.length();
-        message.attributes =
-            vec![RouteAttribute::Destination(RouteAddress::from(to.address())), RouteAttribute::Oif(index)];
         message
             .attributes
             .extend(source.map(|source| RouteAttribute::PrefSource(RouteAddress::from(source))));
@@ -199,15 +194,10 @@ impl Netlink {
     /// # Errors
     /// The kernel's.
     pub fn add_local_route(&mut self, index: u32, to: &Prefix) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family_of(to.address());
+        let mut message = prefix_route(index, to);
         message.header.table = libc::RT_TABLE_LOCAL;
-        message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Host;
         message.header.kind = RouteType::Local;
-        message.header.destination_prefix_length = to.length();
-        message.attributes =
-            vec![RouteAttribute::Destination(RouteAddress::from(to.address())), RouteAttribute::Oif(index)];
         self.change(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
@@ -433,6 +423,17 @@ pub(crate) fn bytes_of(message: &RouteNetlinkMessage) -> Vec<u8> {
 /// The 32-bit number at an offset, in this machine's byte order; 0 if the bytes are too few.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
+}
+
+/// A route to all addresses with a prefix through a device, without a table, a scope and a kind.
+fn prefix_route(index: u32, to: &Prefix) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family_of(to.address());
+    message.header.protocol = RouteProtocol::Static;
+    message.header.destination_prefix_length = to.length();
+    message.attributes =
+        vec![RouteAttribute::Destination(RouteAddress::from(to.address())), RouteAttribute::Oif(index)];
+    message
 }
 
 /// The family of an address.

@@ -6,7 +6,7 @@
 //! ([`seal`](super::seal)).
 
 use super::seal::{Epoch, KEY, PHASE, low};
-use crate::wire::{HEADER, TAG, whole};
+use crate::wire::{HEADER, Header, Kind, TAG, whole};
 use core::fmt::Write;
 use zeroize::Zeroizing;
 
@@ -76,6 +76,14 @@ fn bytes(digits: &str) -> Option<Zeroizing<[u8; KEY]>> {
         *byte = u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()?;
     }
     Some(secret)
+}
+
+/// The number of the connection that a packet may be a sealed one of. `None` if it is too short for one, of another kind, or not of SLIQ.
+pub fn connection_of(packet: &[u8]) -> Option<u32> {
+    let mut header = *packet.first_chunk::<HEADER>().filter(|_| packet.len() >= HEADER + TAG)?;
+    header[0] &= !PHASE;
+    let (header, _) = Header::read(&header)?;
+    (header.kind == Kind::Within).then_some(header.connection)
 }
 
 /// Opens captured packets of a connection, whoever sent them. Unlike an end it opens a packet as often as it is given.

@@ -46,6 +46,7 @@ const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
 pub(super) const TRANSPARENT: u32 = 0;
 /// `NFT_SOCKET_WILDCARD`: whether a packet's socket is bound to no address (Linux 5.10).
 pub(super) const WILDCARD: u32 = 2;
+
 /// Which address of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {

@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use weir_daemon::{Failure, print};
 use weir_engine::PacketFile;
 use weir_observe::{Capture, CaptureError, Packet};
-use weir_sliq::secrets::{Secrets, Unsealing};
+use weir_sliq::secrets::{Secrets, Unsealing, connection_of};
 use weir_sliq::wire::{HEADER, TAG};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  weir overlay node a.toml --key-log a.keys                  on a test machine; tcpdump -i eth1 -w sealed.pcap meanwhile
+  weir overlay node a.toml --key-log a.keys
+  tcpdump -i eth1 -w sealed.pcap
   weir sliq decode sealed.pcap --keys a.keys --out plain.pcap
   tshark -X lua_script:docs/sliq.lua -X lua_script:docs/overlay.lua -o overlay.notes:FALSE -r plain.pcap -Y overlay
 
@@ -34,10 +35,6 @@ pub(crate) struct DecodeArgs {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
-
-/// The first byte of a sealed packet, without the bit of its key phase: the mark of SLIQ, and the kind of packets within a connection.
-const WITHIN: u8 = 0x53;
-const KEY_PHASE: u8 = 0x08;
 
 /// Numbers of packets of the capture.
 #[derive(Default)]
@@ -77,7 +74,7 @@ pub(crate) fn decode(args: &DecodeArgs) -> Result<(), Failure> {
             counts.left_out += 1;
             continue;
         };
-        let datagram = Datagram::of(&frame, ip).filter(|datagram| is_sealed(datagram.payload));
+        let datagram = Datagram::of(&frame, ip).filter(|datagram| connection_of(datagram.payload).is_some());
         let opened = datagram.as_ref().map(|datagram| connections.open(datagram.payload)).unwrap_or_default();
         if let Some(datagram) = datagram.filter(|_| !opened.is_empty()) {
             counts.opened += opened.len() as u64;
@@ -111,11 +108,6 @@ fn wrong(path: &Path, what: &str) -> Failure {
     Failure::bad_input(format!("{}: {what}", path.display()), "name a file that you may use")
 }
 
-/// Whether a payload of UDP may be a sealed packet.
-fn is_sealed(payload: &[u8]) -> bool {
-    payload.len() >= HEADER + TAG && payload[0] & !KEY_PHASE == WITHIN
-}
-
 /// The connections of the logs. Those of different times may have the same number.
 #[derive(Default)]
 struct Connections(BTreeMap<u32, Vec<Unsealing>>);
@@ -142,8 +134,8 @@ impl Connections {
     /// The packets of a payload, in clear; none if they do not open. A payload of several packets of one length, but for the last, is one that a
     /// card was still to cut.
     fn open(&mut self, payload: &[u8]) -> Vec<Vec<u8>> {
-        let connection = u32::from_be_bytes([0, payload[1], payload[2], payload[3]]);
-        let Some(readers) = self.0.get_mut(&connection) else { return vec![] };
+        let readers = connection_of(payload).and_then(|connection| self.0.get_mut(&connection));
+        let Some(readers) = readers else { return vec![] };
         let mut open = |packet: &[u8]| {
             let mut plain = vec![];
             readers.iter_mut().any(|reader| reader.open(packet, &mut plain)).then_some(plain)
@@ -171,7 +163,7 @@ mod tests {
 
     /// A plain packet of connection 0xabcdef.
     fn packet(number: u32, said: &[u8]) -> Vec<u8> {
-        [&[WITHIN, 0xab, 0xcd, 0xef][..], &number.to_be_bytes(), &[0; 4], said].concat()
+        [&[0x53, 0xab, 0xcd, 0xef][..], &number.to_be_bytes(), &[0; 4], said].concat()
     }
 
     #[test]
