@@ -3,8 +3,8 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_record::{Metric, RunSummary, Statistic, Summary};
+use weir_report::naming::{engine_name, spelled};
 use weir_report::number::rough_with;
-use weir_report::sentence::{engine_name, spelled};
 
 /// Largest number of cells whose numbers a sentence lists; of more it tells the least and the greatest.
 const LISTED: usize = 4;

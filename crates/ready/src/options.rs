@@ -92,7 +92,7 @@ impl QueueChoice {
     pub fn label(&self) -> String {
         let parameters =
             self.parameters.iter().map(|(key, value)| format!(" {key} {}", value.trim_matches('"')));
-        weir_report::sentence::spelled(&self.kind) + &parameters.collect::<String>()
+        weir_report::naming::spelled(&self.kind) + &parameters.collect::<String>()
     }
 }
 

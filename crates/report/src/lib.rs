@@ -18,6 +18,7 @@ mod growing;
 pub mod html;
 pub mod lab;
 mod limited;
+pub mod naming;
 mod network;
 pub mod number;
 pub mod overlay;

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::html::escape;
-use crate::sentence::spelled;
+use crate::naming::spelled;
 use std::borrow::Cow;
 use std::fmt::Write;
 use weir_plan::{Link, Run};

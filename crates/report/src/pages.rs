@@ -5,9 +5,10 @@ mod run;
 
 use crate::html::{Cell, Page, Table, escape, link, notices, swatch};
 use crate::lab::{Judged, Lab, PIECE, Run};
+use crate::naming::{engine_name, spelled};
 use crate::scatter;
 use crate::script::push_json;
-use crate::sentence::{self, engine_name, spelled};
+use crate::sentence;
 use crate::tables::{
     ENGINES, agreement_table, how_it_was_run, how_the_lab_was_run, is_of, left_out, links_table,
     stations_table,

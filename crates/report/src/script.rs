@@ -7,6 +7,7 @@ use crate::absent;
 use crate::charts::{Chart, Ink, RunSeries};
 use crate::compact::{push_compact, push_line};
 use crate::lab::{Group, Lab, Link, PIECE, Run};
+use crate::naming::spelled;
 use crate::number::rounded;
 use crate::repeats;
 use crate::sentence;
@@ -284,7 +285,7 @@ impl Head<'_> {
         LinkRow {
             i: place(self.links, link.name()),
             t: u8::from(!link.queue.carries.is_empty()),
-            q: sentence::spelled(&link.queue.queue),
+            q: spelled(&link.queue.queue),
             z: link.plan.ended_s.map(|end| rounded(end, 3)),
             v: values(&link.queue.metrics, &self.of_link),
             c: link.queue.classes.iter().map(class).collect(),

@@ -6,6 +6,7 @@ mod headline;
 mod links;
 
 use crate::lab::{Group, Lab, Run};
+use crate::naming::{engine_name, spelled};
 use crate::number::rough_with;
 use crate::verdict;
 use weir_record::GroupSummary;
@@ -14,26 +15,6 @@ use weir_record::metrics::queue::QUEUE_DELAY;
 
 /// Two shares whose ratio is at most this are "even".
 const EVEN: f64 = 1.1;
-
-/// An algorithm's name as its registry spells it in text; a name in no registry is spelled as in the lab file.
-pub fn spelled(kind: &str) -> String {
-    // Words after the kind (a limit, a parameter) stay as they are.
-    let (kind, rest) = kind.split_once(' ').map_or((kind, ""), |(kind, rest)| (kind, rest));
-    let name = weir_control::Config::title_of(kind)
-        .or_else(|| weir_queue::Config::title_of(kind))
-        .or_else(|| weir_transport::Config::title_of(kind))
-        .unwrap_or(kind);
-    if rest.is_empty() { name.into() } else { format!("{name} {rest}") }
-}
-
-/// Name of an engine in a sentence.
-pub fn engine_name(engine: &str) -> &str {
-    match engine {
-        "sim" => "simulator",
-        "live" => "live Linux",
-        other => other,
-    }
-}
 
 /// An engine's name with its preposition, for a sentence.
 fn at_engine(engine: &str) -> String {

@@ -2,8 +2,8 @@
 
 use crate::html::{Cell, Table, escape};
 use crate::lab::{Lab, Run};
+use crate::naming::{engine_name, spelled};
 use crate::number::{count, number, rough_with};
-use crate::sentence::{engine_name, spelled};
 use crate::verdict::Said;
 use weir_record::compare::{Compared, Comparison};
 use weir_record::metrics::queue::{

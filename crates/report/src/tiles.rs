@@ -2,8 +2,8 @@
 
 use crate::html::{escape, figures};
 use crate::lab::{Link, Run};
+use crate::naming::spelled;
 use crate::number::{number, number_with, rough_with};
-use crate::sentence::spelled;
 use std::fmt::Write;
 use weir_record::metrics::queue::{
     ARRIVED, DROP_PROBABILITY, DROPPED, LINK_CAPACITY, LINK_LOST, MARK_PROBABILITY, MARKED, QUEUE_DELAY,

@@ -146,7 +146,7 @@ fn isolation(plan: &Planned, link: &Link<'_>, run: &Run) -> Vec<String> {
             format!(
                 "{} at link {} gives each of {flows} flows {} while all of them send; a flow of {} sends {}, so the queue drops the \
                  rest.",
-                crate::sentence::spelled(queue),
+                crate::naming::spelled(queue),
                 link.name(),
                 rough_with(fair, "Mbit/s"),
                 group.name,

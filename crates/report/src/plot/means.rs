@@ -4,7 +4,7 @@ use super::place::places;
 use super::tree::{Cell, Tree};
 use super::{Content, Curve, Figure, Kind, Mean, PlotError, Wanted, asked, axis, listed};
 use crate::absent;
-use crate::sentence::engine_name;
+use crate::naming::engine_name;
 use std::collections::HashMap;
 use weir_engine::Results;
 use weir_record::compare::Estimate;

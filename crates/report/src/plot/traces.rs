@@ -3,7 +3,7 @@
 use super::tree::{Cell, Tree};
 use super::{Content, Curve, Figure, Kind, PlotError, Wanted, asked, axis, listed};
 use crate::absent;
-use crate::sentence::engine_name;
+use crate::naming::engine_name;
 use weir_engine::{FinishedRun, Results, ResultsError};
 use weir_record::{Level, METRICS, Metric, Records, SHARES, Subject, View, series, spreads};
 

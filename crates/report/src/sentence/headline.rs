@@ -1,10 +1,11 @@
 //! The headline of a lab of several cells. It answers the lab's own question: what its groups are judged by, in the cells that vary;
 //! then the shares of groups that compete for a link; otherwise the delays of the links, the busiest first.
 
-use super::{actors, at_engine, capital, links, spelled};
+use super::{actors, at_engine, capital, links};
 use crate::absent;
 use crate::answer;
 use crate::lab::{Group, Lab, Link, Run};
+use crate::naming::spelled;
 use crate::number::rough_with;
 use weir_record::metrics::queue::{QUEUE_DELAY, UTILISATION};
 

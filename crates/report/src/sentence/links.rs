@@ -1,7 +1,8 @@
 //! The clauses of a sentence about links. Each number names its link, and its class if L4S packets are separate.
 
-use super::{EVEN, actors, spelled};
+use super::{EVEN, actors};
 use crate::lab::{Group, Link, Run};
+use crate::naming::spelled;
 use crate::number::rough_with;
 use weir_record::Metrics;
 use weir_record::metrics::queue::{QUEUE_DELAY, UTILISATION};

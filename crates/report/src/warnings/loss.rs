@@ -30,7 +30,7 @@ pub(super) fn response(plan: &Planned, link: &Link<'_>, run: &Run) -> Vec<String
         (mbps * (flows as f64) < FAR * capacity).then(|| {
             let (percent, mbps) = (rough_with(100.0 * loss, "%"), rough_with(mbps, "Mbit/s"));
             let (name, link, rtt) = (&group.name, link.name(), rough_with(group.rtt().as_millis_f64(), "ms"));
-            let controller = crate::sentence::spelled(settings.cc.name());
+            let controller = crate::naming::spelled(settings.cc.name());
             format!(
                 "{controller} takes every loss for congestion, and link {link} loses {percent} of all packets at random: at that rate of loss \
                  and {rtt} its own formula gives each flow of {name} about {mbps}, whatever the link carries ({}).",
