@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+use weir_plan::Run;
 
 /// The version of the lab format that keys are of.
 const FORMAT: i64 = 1;
@@ -63,11 +64,12 @@ impl Lab {
         Lab { origin: Origin::File(folder.join("lab.toml")), settings: vec![], plan: plan.clone() }
     }
 
-    /// The lab as the engines take it, read again if programs have added members to registries: these may have changed.
+    /// The lab as the engines take it. It is read again if it names classes of the program, which may have been replaced. Another lab is not:
+    /// the files that it names may be gone.
     pub(crate) fn again(&self) -> PyResult<weir_plan::Lab> {
-        match weir_control::Config::added().is_empty() && weir_queue::Config::added().is_empty() {
-            true => Ok(self.plan.clone()),
-            false => self.origin.read(&self.settings),
+        match self.plan.runs().iter().flat_map(Run::prototypes).next() {
+            None => Ok(self.plan.clone()),
+            Some(_) => self.origin.read(&self.settings),
         }
     }
 

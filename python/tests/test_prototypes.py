@@ -200,6 +200,16 @@ def test_a_changed_class_is_not_mistaken_for_the_one_before(tmp_path):
     assert "20 * self.mss" in (out / "prototypes.json").read_text()
 
 
+def test_a_lab_without_classes_is_read_once(tmp_path, monkeypatch):
+    """Classes are registered here: the trace of a lab that names none of them may be gone by the time that it runs."""
+    monkeypatch.chdir(tmp_path)
+    steps = tmp_path / "steps"
+    steps.write_text("seconds,rate\n0,5000000\n1,2000000\n")
+    lab = bulk("newreno").set("dumbbell.rate", {"trace": "steps"})
+    steps.unlink()
+    assert len(weir.run(lab, out="out", report=False, progress=False).runs) == 1
+
+
 def test_what_cannot_be_a_controller_is_refused():
     with pytest.raises(TypeError, match="derives from weir.Controller"):
         weir.controller("plain")(object)
