@@ -120,7 +120,8 @@ pub enum Over {
     Mean,
 }
 
-/// The value to which another one is relative: the same metric in another cell or window, of another group, or several of these.
+/// The value to which another one is relative: the same metric in another cell or window, of another group, on another engine, or several
+/// of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
     /// The labels of the other cell on some levels; on all other levels it has the same labels.
@@ -134,6 +135,9 @@ pub struct Against {
     /// The other value's window; `None` for the same.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
+    /// The engine that measured the other value; `None` for the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// How the two values are combined.
     pub relation: Relation,
 }
