@@ -94,6 +94,14 @@ pub struct Claim {
     pub differs: Option<String>,
 }
 
+impl Claim {
+    /// Whether runs of these engines can be judged by it: one against an engine needs that and another one.
+    pub fn can_be_judged(&self, engines: &[&str]) -> bool {
+        let other = self.against.as_ref().and_then(|against| against.engine.as_deref());
+        other.is_none_or(|other| engines.len() > 1 && engines.contains(&other))
+    }
+}
+
 /// How the repeats of a cell are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

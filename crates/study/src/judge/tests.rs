@@ -161,6 +161,8 @@ fn a_claim_against_an_engine_is_judged_on_the_other_one_if_both_have_run() {
     assert_eq!((one.engine.as_str(), one.measured, one.verdict), ("live", Some(1.05), ClaimVerdict::Holds));
     assert_eq!(judged(vec![run("sim", 80.0), run("live", 60.0)])[0].verdict, ClaimVerdict::Fails);
     assert!(judged(vec![run("sim", 80.0)]).is_empty() && judged(vec![run("live", 80.0)]).is_empty());
+    assert!(claim.can_be_judged(&["sim", "live"]));
+    assert!(!claim.can_be_judged(&["sim"]) && !claim.can_be_judged(&["live"]));
     let spoiled = RunSummary { invalid: vec!["stalls".into()], ..run("sim", 80.0) };
     assert_eq!(judged(vec![spoiled, run("live", 80.0)])[0].verdict, ClaimVerdict::NotMeasured);
 }
