@@ -83,7 +83,8 @@ accuracy: build
 ##   - writers of result folders, set-ups of circuits and live runs, each killed two hundred times at random points
 ##   - each of two aggregation points under load, killed and started again ten times
 ##   - a thousand classes of a shaper, added, changed and removed beside circuits with traffic
-##   - six hundred kills of nodes of the overlay under a stream
+##   - six hundred kills of nodes of the overlay under a stream, thirty minutes of kills of random daemons under files and a stream of media,
+##     and two hundred kills of a node whose host is compared with what it was
 ##   - thirty minutes of kills and returns of an overlay's nodes and links, and as many over links that damage packets (simulated)
 soak: need-build
 	WEIR_RANDOM_LABS=10000 $(CARGO) test --locked --profile checked -p weir-sim --test integration random::
@@ -96,6 +97,7 @@ soak: need-build
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir-live --test kills
 	WEIR_REQUIRE_LIVE=1 WEIR_CLASSES=1000 $(CARGO) test --locked --profile checked -p weir-shaper --test integration classes
 	WEIR_REQUIRE_LIVE=1 WEIR_KILLS=600 $(CARGO) test --locked --profile checked -p weir --test integration overlay::a_stream_outlives
+	WEIR_REQUIRE_LIVE=1 WEIR_SECONDS=1800 WEIR_KILLS=200 $(CARGO) test --locked --profile checked -p weir --test integration overlay::kills:: -- --test-threads 1 --nocapture
 	WEIR_OVERLAY_MINUTES=30 $(CARGO) test --locked --profile checked -p weir-overlay --lib -- soak:: kills::
 
 ## kernel-cost: measures what the kernel controls cost on this machine (idle, as root); writes docs/kernel-cost.md

@@ -36,10 +36,10 @@ pub(crate) fn check(data: &[u8]) {
             trailers.encode(&mut again);
             assert_eq!(again, piece, "it writes what it reads");
         }
-        receiving.datagram(piece, None, &Copies, now, |packet| released += packet.len());
-        receiving.on_timer(now, |packet| released += packet.len());
+        receiving.datagram(piece, None, &Copies, now, |packet, _| released += packet.len());
+        receiving.on_timer(now, |packet, _| released += packet.len());
     }
-    receiving.on_timer(now + Span::from_secs(100), |packet| released += packet.len());
+    receiving.on_timer(now + Span::from_secs(100), |packet, _| released += packet.len());
     assert!(receiving.next_time() == Time::NEVER, "nothing stays for ever");
     // A repair may restore as many bytes as came.
     assert!(released <= 2 * data.len(), "no more is released than came");

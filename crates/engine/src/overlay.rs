@@ -8,12 +8,10 @@ use weir_overlay::admission::Terms;
 use weir_overlay::context::CONTROL;
 use weir_overlay::edge;
 use weir_overlay::{GroupId, Inner, Key, NodeId, Nodes};
-use weir_plan::address::{address_of, port_of};
+use weir_plan::address::{address_of, group_address, port_of};
 use weir_plan::{Carriage, Group, Run};
 use weir_station::{Config, Entering, Leaving, Neighbour, Overlay, Seat};
 
-/// The address of multicast group 0 (RFC 2365, the organisation-local scope); group n has the n-th after it.
-const FIRST_GROUP: u32 = 0xefc0_0000;
 /// Headers of IPv4 and UDP.
 pub(crate) const HEADERS: Bytes = Bytes::new(28);
 /// Protocol number of UDP.
@@ -98,7 +96,7 @@ fn add_flow(
     let pair = run.pair(flow);
     let own = run.flows[flow].copy_of.unwrap_or(flow);
     let (Some((enters, _)), Some((leaves, receiver))) = (place(pair.from), place(pair.to)) else { return };
-    let multicast = multicast.map(|number| GroupId(FIRST_GROUP.wrapping_add(number)));
+    let multicast = multicast.map(|number| GroupId(group_address(number).to_bits()));
     let port = port_of(own);
     if let Some(seat) = seats.get_mut(&leaves) {
         let (from, to, deadline) = (pair.from, pair.to, *deadline);

@@ -243,6 +243,11 @@ impl<P: Wire> Fabric<P> {
         self.leave(host, packet, now);
     }
 
+    /// A packet that another flow's host has handed in is for this flow's receiver too.
+    pub fn sent_too(&mut self, flow: usize, bytes: u32) {
+        self.taps.sent_too(flow as u32, bytes);
+    }
+
     /// A packet leaves a host: the tap sees it, and it takes the first link.
     #[inline(always)]
     fn leave(&mut self, host: usize, packet: P, now: Time) {

@@ -193,8 +193,9 @@ impl Session<'_> {
         let run = self.run;
         // If it cannot be raised, opening the sockets reports it.
         weir_linux::process::raise_open_files();
-        let flow_sockets = sockets::open(run, self.testbed)?;
+        // The ring comes first: hosts tell of the groups that they join as their sockets are opened.
         let (ring, sender) = self.testbed.open_sockets(run.network.mtu().get() as usize)?;
+        let flow_sockets = sockets::open(run, self.testbed)?;
         let counts: Vec<SharedCounts> = run.flows.iter().map(|_| SharedCounts::default()).collect();
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (records, inbox) = channel();

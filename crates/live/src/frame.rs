@@ -2,7 +2,7 @@
 
 use crate::address::{address_of, fabric_mac_of, mac_of, port_of};
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, UDP, UDP_HEADER};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use weir_base::Ecn;
 use weir_plan::Ip;
 
@@ -52,6 +52,18 @@ pub(crate) fn udp_frame(from: usize, to: usize, ip: Ip, flow: usize, length: usi
     }
     sum_up(&mut frame, ip);
     frame
+}
+
+/// Addresses a frame of [`udp_frame`] over IPv4 to a group.
+pub(crate) fn address_to_group(frame: &mut [u8], group: Ipv4Addr) {
+    let [_, b, c, d] = group.octets();
+    // The low 23 bits of the group (RFC 1112, section 6.4).
+    frame[..6].copy_from_slice(&[1, 0, 0x5e, b & 0x7f, c, d]);
+    let header = &mut frame[ETHERNET..][..20];
+    header[16..20].copy_from_slice(&group.octets());
+    header[10..12].fill(0);
+    let sum = checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Writes the UDP checksum over IPv6 of a datagram whose payload is complete; over IPv4 there is none.

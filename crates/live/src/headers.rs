@@ -21,6 +21,8 @@ pub(crate) struct IpFacts<'a> {
     pub(crate) destination: usize,
     /// Whether the packet leaves its own network: its destination is neither a group nor valid on one link alone.
     pub(crate) travels: bool,
+    /// Whether its destination is a group of IPv4 (RFC 1112).
+    pub(crate) is_to_group: bool,
     /// Protocol of the payload; `None` for all fragments but the first, whose payload begins in mid-packet.
     pub(crate) protocol: Option<u8>,
     pub(crate) payload: &'a [u8],
@@ -43,6 +45,7 @@ impl IpFacts<'_> {
             source,
             destination,
             travels,
+            is_to_group: (224..240).contains(&ip[16]),
             protocol: first.then_some(ip[9]),
             payload: &ip[header..],
         })
@@ -59,7 +62,8 @@ impl IpFacts<'_> {
         let destination = node_of_v6(u128::from_be_bytes(*header[24..].first_chunk()?));
         // Groups are in ff00::/8, addresses of one link in fe80::/10 (RFC 4291, section 2.4).
         let travels = header[24] != 0xff && !(header[24] == 0xfe && header[25] & 0xc0 == 0x80);
-        Some(IpFacts { source, destination, travels, protocol: Some(header[6]), payload })
+        let (is_to_group, protocol) = (false, Some(header[6]));
+        Some(IpFacts { source, destination, travels, is_to_group, protocol, payload })
     }
 }
 

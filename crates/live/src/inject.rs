@@ -1,12 +1,13 @@
 //! Datagrams that the fabric sends itself, exactly at the times of the workload, so that unresponsive load is exact however
 //! busy the hosts are. A socket of the receiving host receives them.
 
-use crate::frame::{sum_up, udp_frame};
-use crate::overlay::Crossings;
+use crate::frame::{address_to_group, sum_up, udp_frame};
+use crate::overlay::{Crossings, group_of};
 use crate::packet::{LivePacket, Pool};
 use crate::relay::Relay;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::Ipv4Addr;
 use weir_base::{Bytes, Dscp, Ecn, Time};
 use weir_coord::layer::Layer;
 use weir_engine::record_notice;
@@ -33,6 +34,8 @@ struct Sender {
     flow: usize,
     from: usize,
     to: usize,
+    /// The group that it sends to, in the place of `to`.
+    group: Option<Ipv4Addr>,
     ip: Ip,
     ecn: Ecn,
     dscp: Dscp,
@@ -56,6 +59,7 @@ impl Injector {
                 flow,
                 from: run.pair(flow).from,
                 to: run.pair(flow).to,
+                group: group_of(run, flow),
                 ip: group.ip,
                 ecn: datagrams.ecn,
                 dscp: group.dscp,
@@ -157,11 +161,14 @@ impl Socket for Injection<'_> {
     }
 
     fn send(&mut self, length: Bytes, head: &[u8], _: Time) -> Result<(), Trouble> {
-        let Sender { flow, from, to, ip, ecn, dscp, ref mut layer, ref mut frame } = *self.sender;
+        let Sender { flow, from, to, group, ip, ecn, dscp, ref mut layer, ref mut frame } = *self.sender;
         let head = layer.as_mut().map_or(head, |layer| layer.seal(head));
         let bytes = length.get() as usize;
         if frame.len() != bytes + crate::headers::ETHERNET {
             *frame = udp_frame(from, to, ip, flow, bytes, ecn);
+            if let Some(group) = group {
+                address_to_group(frame, group);
+            }
         }
         let headers = crate::headers::ETHERNET + ip.header() as usize + crate::headers::UDP_HEADER;
         if let Some(room) = frame.get_mut(headers..headers + head.len()).filter(|room| *room != head) {
@@ -170,7 +177,9 @@ impl Socket for Injection<'_> {
         }
         if let Some(mut packet) = self.pool.packet(from, frame) {
             packet.set_dscp(dscp);
-            self.crossings.enters(from, &mut packet, self.now);
+            for copy in self.crossings.enters(from, &mut packet, self.now) {
+                self.fabric.sent_too(copy, length.get() as u32);
+            }
             self.fabric.inject_exact(from, packet, self.now);
         }
         Ok(())

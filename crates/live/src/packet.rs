@@ -7,6 +7,7 @@ use crate::datagram::datagram;
 use crate::frame::checksum;
 use crate::headers::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IpFacts, TCP, TcpFacts, UDP};
 use crate::outside::Outside;
+use crate::overlay::Ways;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use weir_base::{Dscp, Ecn, FlowId, Packet, Span, Time};
@@ -29,6 +30,8 @@ pub(crate) struct Directory {
     /// For each node, where all packets go that enter there, whatever their destination address; `None` where that says it. Nodes beyond
     /// the end have no such way.
     pub ways: Vec<Option<usize>>,
+    /// Where packets to groups go.
+    pub groups: Ways,
 }
 
 /// Unused frames. They stay boxed, since packets are moved about as pointers.
@@ -157,9 +160,13 @@ impl LivePacket {
         self.frame_mut().facts.tcp = None;
     }
 
-    /// Sets the destination address of the frame.
+    /// Sets the destination address of the frame; that of a group stays.
     pub(crate) fn address_to(&mut self, mac: Mac) {
-        self.frame_mut().bytes[..6].copy_from_slice(&mac);
+        let own = &mut self.frame_mut().bytes[..6];
+        // The lowest bit of the first byte tells a group (IEEE 802, section 8.2).
+        if own[0] & 1 == 0 {
+            own.copy_from_slice(&mac);
+        }
     }
 }
 
@@ -303,24 +310,28 @@ impl Facts {
             ETHERTYPE_IPV6 => IpFacts::read_v6(ip)?,
             _ => return None,
         };
-        let IpFacts { source, destination, travels, protocol, payload } = header;
+        let IpFacts { source, destination, travels, is_to_group, protocol, payload } = header;
         let addressed = |node: usize| directory.addressed.get(node).copied().unwrap_or(false);
         let beyond = directory.beyond.as_ref();
         // Of a packet between the program and an address with a prefix of its own, one of the two addresses is no node's.
         let own = beyond.filter(|_| travels && !(addressed(source) && addressed(destination)));
         let own = own.and_then(|beyond| beyond.ends(node, ip));
-        let destination = match (directory.ways.get(node).copied().flatten(), own) {
-            (Some(way), _) => Some(way).filter(|_| travels)?,
-            (None, Some((_, to))) => to,
-            (None, None) if addressed(destination) => destination,
+        let of_group = if is_to_group { directory.groups.from(node) } else { None };
+        let destination = match (of_group, directory.ways.get(node).copied().flatten(), own) {
+            (Some(way), _, _) => way,
+            (None, Some(way), _) => Some(way).filter(|_| travels)?,
+            (None, None, Some((_, to))) => to,
+            (None, None, None) if addressed(destination) => destination,
             // What the way out itself sends there would come back to it.
-            (None, None) => beyond.map(|beyond| beyond.far).filter(|far| travels && source != *far)?,
+            (None, None, None) => beyond.map(|beyond| beyond.far).filter(|far| travels && source != *far)?,
         };
         let (enters, source) = own.map_or((node, source), |(from, _)| (from, from));
         let from = Some(source).filter(|source| addressed(*source));
         let flow = match (protocol, payload) {
             (Some(TCP | UDP), &[a, b, c, d, ..]) => {
-                flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows)
+                let FlowId(flow) =
+                    flow_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), directory.flows);
+                FlowId(if of_group.is_some() { directory.groups.flow_at(flow, destination) } else { flow })
             }
             _ => NO_FLOW,
         };
@@ -341,8 +352,14 @@ impl Facts {
 /// If the assertion fails.
 #[doc(hidden)]
 pub fn examine_frame(frame: &[u8]) {
-    let directory =
-        Directory { addressed: vec![true; 8], flows: 4, commands: vec![], beyond: None, ways: vec![] };
+    let directory = Directory {
+        addressed: vec![true; 8],
+        flows: 4,
+        commands: vec![],
+        beyond: None,
+        ways: vec![],
+        groups: Ways::default(),
+    };
     let Some(mut packet) = Pool::new(directory, 1500).packet(0, frame) else { return };
     let _ = packet.tcp();
     let header = |packet: &LivePacket| {

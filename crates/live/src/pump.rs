@@ -10,7 +10,7 @@ use crate::counts::SharedCounts;
 use crate::inject::Injector;
 use crate::lateness::Lateness;
 use crate::outside::Outside;
-use crate::overlay::{Crossings, Dissolved};
+use crate::overlay::{Crossings, Dissolved, Ways};
 use crate::packet::{Directory, LivePacket, Pool};
 use crate::relay::Relay;
 use crate::testbed::Testbed;
@@ -216,6 +216,7 @@ impl<'a> Pump<'a> {
             commands: commands(run),
             beyond: setup.beyond.cloned(),
             ways: setup.overlay.map_or_else(Vec::new, Dissolved::ways),
+            groups: setup.overlay.map_or_else(Ways::default, Ways::of),
         };
         let highest = setup.devices.iter().map(|(device, _)| *device as usize).max().unwrap_or(0);
         let (mut node_of_device, mut device_of_node) = (vec![None; highest + 1], vec![0; nodes.len()]);
@@ -372,7 +373,10 @@ impl<'a> Pump<'a> {
             let at = stamp.min(now).max(self.reached);
             self.report.ring_wait.record(now.since(at));
             self.advance(at);
-            self.crossings.enters(node, &mut packet, at);
+            let bytes = packet.wire_length();
+            for copy in self.crossings.enters(node, &mut packet, at) {
+                self.fabric.sent_too(copy, bytes);
+            }
             self.fabric.inject(packet.enters(), packet, at);
             if self.due.len() >= RELEASE_TURN {
                 return true;

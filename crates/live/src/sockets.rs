@@ -5,12 +5,13 @@ use crate::address::{address_of, port_of};
 use crate::controls::{kernel_name, receiving};
 use crate::endpoint_socket::EndpointSocket;
 use crate::kernel_socket::KernelSocket;
+use crate::overlay::group_of;
 use crate::testbed::Testbed;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use weir_base::Ecn;
@@ -24,6 +25,9 @@ use weir_workload::{Datagrams, End, Role};
 
 /// Room for datagrams that the receiving application has not read yet: 0.3 s of 100 Mbit/s and more.
 const DATAGRAM_BUFFER: usize = 4 << 20;
+
+/// Time to live of datagrams to groups, in the place of the kernel's 1: they pass nodes.
+const GROUP_TTL: u32 = 64;
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
@@ -226,18 +230,32 @@ fn open_ends(
             }
         }
         Role::Datagrams(Datagrams { ecn, exact }) => {
-            if sends && !exact {
-                sockets.sender = kernel(connected(place(pair.from), place(pair.to), ecn, run.layer(index))?);
+            let to_group = group_of(run, index);
+            if sends && !exact && run.flows[index].copy_of.is_none() {
+                let to =
+                    to_group.map_or(place(pair.to), |group| SocketAddr::new(group.into(), port_of(index)));
+                let sender = connected(place(pair.from), to, ecn, run.layer(index))?;
+                if to_group.is_some() {
+                    sockopt::set_ip_multicast_ttl(&sender.fd, GROUP_TTL)?;
+                }
+                sockets.sender = kernel(sender);
             }
-            if receives {
+            if let (Some(to_group), IpAddr::V4(own), true) =
+                (to_group, address_of(pair.to, group.ip), receives)
+            {
+                let sender = run.flows[index].copy_of.unwrap_or(index);
+                let socket = datagram_socket(SocketAddr::new(to_group.into(), port_of(sender)))?;
+                sockopt::set_ip_add_membership(&socket, &to_group, &own)?;
+                make_room(&socket);
+                sockets.receiver = kernel(KernelSocket::datagrams(socket, None));
+            } else if receives {
                 let layer = run.layer(index);
                 // An answer goes to the sender's socket, which datagrams that the fabric sends do not have.
                 let socket = match layer.as_ref().is_some_and(Layer::answers) && !exact {
                     true => connected(place(pair.to), place(pair.from), ecn, layer)?,
                     false => KernelSocket::datagrams(datagram_socket(place(pair.to))?, layer),
                 };
-                let _ = sockopt::set_socket_recv_buffer_size_force(&socket.fd, DATAGRAM_BUFFER)
-                    .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket.fd, DATAGRAM_BUFFER));
+                make_room(&socket.fd);
                 sockets.receiver = kernel(socket);
             }
         }
@@ -264,6 +282,12 @@ fn open_ends(
         Role::Command => {}
     }
     Ok(())
+}
+
+/// Makes room for datagrams; a process without the right to more gets what the host permits.
+fn make_room(socket: &OwnedFd) {
+    let _ = sockopt::set_socket_recv_buffer_size_force(socket, DATAGRAM_BUFFER)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, DATAGRAM_BUFFER));
 }
 
 fn stream_sender(settings: &Settings, address: SocketAddr) -> io::Result<OwnedFd> {

@@ -15,6 +15,14 @@ pub const OVERLAY_PORT: u16 = FIRST_PORT - 1;
 /// fd77:6569:7200::, a prefix for local use (RFC 4193).
 pub const PREFIX_V6: u128 = 0xfd77_6569_7200 << 80;
 
+/// The address of multicast group 0 (RFC 2365, the organisation-local scope).
+const FIRST_GROUP: Ipv4Addr = Ipv4Addr::new(239, 192, 0, 0);
+
+/// The address of a multicast group of an overlay.
+pub fn group_address(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(FIRST_GROUP.to_bits().wrapping_add(number))
+}
+
 /// The address of the host at a node: 10.0.0.1 or fd77:6569:7200::1 for node 0, and so on.
 pub fn address_of(node: usize, ip: Ip) -> IpAddr {
     match ip {

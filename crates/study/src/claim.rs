@@ -94,6 +94,14 @@ pub struct Claim {
     pub differs: Option<String>,
 }
 
+impl Claim {
+    /// Whether runs of these engines can be judged by it: one against an engine needs that and another one.
+    pub fn can_be_judged(&self, engines: &[&str]) -> bool {
+        let other = self.against.as_ref().and_then(|against| against.engine.as_deref());
+        other.is_none_or(|other| engines.len() > 1 && engines.contains(&other))
+    }
+}
+
 /// How the repeats of a cell are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -120,7 +128,8 @@ pub enum Over {
     Mean,
 }
 
-/// The value to which another one is relative: the same metric in another cell or window, of another group, or several of these.
+/// The value to which another one is relative: the same metric in another cell or window, of another group, on another engine, or several
+/// of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
     /// The labels of the other cell on some levels; on all other levels it has the same labels.
@@ -134,6 +143,9 @@ pub struct Against {
     /// The other value's window; `None` for the same.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
+    /// The engine that measured the other value; `None` for the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// How the two values are combined.
     pub relation: Relation,
 }

@@ -115,7 +115,7 @@ impl Standing {
 }
 
 /// Judges all claims on each engine that has runs, in the order of the lab. Invalid runs are ignored: values that only they
-/// measured count as not measured.
+/// measured count as not measured. A claim against an engine is judged on the other ones, and on none if that one has no runs.
 pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
     let mut engines: Vec<&str> = Vec::new();
     for run in &summary.runs {
@@ -127,14 +127,18 @@ pub fn judge(claims: &[Claim], summary: &Summary) -> Vec<Judged> {
         summary.runs.iter().filter(|run| run.engine == engine).collect()
     };
     let runs: Vec<(&str, Vec<&RunSummary>)> = engines.iter().map(|engine| (*engine, runs(engine))).collect();
-    claims
-        .iter()
-        .flat_map(|claim| runs.iter().map(move |(engine, runs)| judge_one(claim, engine, runs)))
-        .collect()
+    let judge_on = |claim: &Claim, (engine, own): &(&str, Vec<&RunSummary>)| {
+        let other = match claim.against.as_ref().and_then(|against| against.engine.as_deref()) {
+            Some(other) if other == *engine => return None,
+            Some(other) => &runs.iter().find(|(engine, _)| *engine == other)?.1,
+            None => own,
+        };
+        Some(judge_one(claim, engine, &Table::new(claim, own, other)))
+    };
+    claims.iter().flat_map(|claim| runs.iter().filter_map(|on| judge_on(claim, on))).collect()
 }
 
-fn judge_one(claim: &Claim, engine: &str, runs: &[&RunSummary]) -> Judged {
-    let table = Table::new(claim, runs);
+fn judge_one(claim: &Claim, engine: &str, table: &Table<'_>) -> Judged {
     let (cells, unmeasured): (Vec<_>, Vec<_>) = table.cells().into_iter().partition(|cell| cell.is_measured);
     let points = table.points().filter(|cell| cell.is_measured);
     let mut judged = Judged {

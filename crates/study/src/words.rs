@@ -93,7 +93,8 @@ pub(crate) fn what(claim: &Claim) -> String {
     if let Some(against) = &claim.against {
         let relation = ["change against", "over that of", "less that of"][against.relation as usize];
         let class = against.class.map(|class| class_name(class.name()));
-        let names = against.of.iter().chain(against.cells.values()).chain(&against.window);
+        let names =
+            against.of.iter().chain(against.cells.values()).chain(&against.window).chain(&against.engine);
         let whose: Vec<&str> = names.map(String::as_str).chain(class).collect();
         let _ = write!(what, ", {relation} {}", whose.join(" · "));
     }

@@ -38,11 +38,14 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let alone = args.what.as_deref().is_some_and(|what| what.trim_end_matches('/').contains('/'));
     let studies: BTreeMap<String, PathBuf> =
         labs.iter().map(|place| (place.study.clone(), place.folder.clone())).collect();
+    let engines = engines(&args.on);
+    let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     let mut loaded = vec![];
     for place in labs {
         let lab = Lab::load_as(&place.file, &[], form)?;
         require_profile(&place, &lab)?;
-        let claims = claims(&lab)?;
+        let mut claims = claims(&lab)?;
+        claims.retain(|claim| claim.can_be_judged(&names));
         // A lab without claims is run with --full, or if it is named.
         if args.full || alone || !claims.is_empty() {
             loaded.push(Loaded { study: place.study, lab, claims });
@@ -51,7 +54,6 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if live && !alone {
         leave_out_what_is_simulated(&mut loaded);
     }
-    let engines = engines(&args.on);
     let leave = commands::leave(loaded.iter().map(|one| &one.lab), &args.on, args.allow_commands)?;
     say(&estimate(loaded.iter().map(|one| &one.lab), &engines, args.live_jobs));
     if live {

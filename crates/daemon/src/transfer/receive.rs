@@ -278,7 +278,9 @@ impl Incoming {
         let whole_sectors =
             payload.len().is_multiple_of(SECTOR) && payload.as_ptr().addr().is_multiple_of(SECTOR);
         let file = self.direct.as_ref().filter(|_| whole_sectors).or(self.part.as_ref());
-        file.map_or(Ok(()), |file| file.write_all_at(payload, block * BLOCK))
+        file.map_or(Ok(()), |file| file.write_all_at(payload, block * BLOCK)).map_err(|error| {
+            io::Error::new(error.kind(), format!("{:?} cannot be written: {error}", self.name))
+        })
     }
 }
 

@@ -1,11 +1,12 @@
 //! Checks, before anything starts, for what an overlay of daemons cannot do that the simulated one can.
 
-use super::dissolved::{is_relayed, nodes};
+use super::dissolved::{is_relayed, nodes, passing};
+use super::multicast::{group_of, has_groups};
 use crate::controls::unable;
 use std::ops::RangeInclusive;
 use weir_base::Bytes;
 use weir_engine::{EngineError, link_pairs};
-use weir_plan::{Carriage, Group, Run};
+use weir_plan::{Carriage, Group, Ip, Run};
 
 /// Bytes around the payload of the largest packet of programs in a packet between nodes: the device of a daemon has an MTU that is so much
 /// less than that of its links (docs/overlay-hosts.md).
@@ -19,16 +20,13 @@ pub(crate) fn check(run: &Run) -> Result<(), EngineError> {
         return Ok(());
     }
     check_nodes(run)?;
+    check_passing(run)?;
+    check_receivers(run)?;
     let least = run.network.links.iter().map(|link| link.mtu).min().unwrap_or(Bytes::ZERO);
     for group in &run.groups {
         let Some(carriage) = &group.overlay else {
-            return Err(unable(
-                format!(
-                    "group {}: it passes routers of the overlay beside it, which are hosts of their own here",
-                    group.name
-                ),
-                "let the overlay carry the group, or use `--on sim`",
-            ));
+            check_beside(group)?;
+            continue;
         };
         check_group(group, carriage)?;
         let longest = group.workload.datagram().map_or(Bytes::ZERO, |(packet, _)| packet);
@@ -64,6 +62,13 @@ fn check_nodes(run: &Run) -> Result<(), EngineError> {
                 "remove it, or use `--on sim`",
             ));
         }
+        if has_groups(run) && overlay.multicast != Default::default() {
+            return Err(unable(
+                "daemons of the overlay have no parameters for groups, so [overlay] multicast cannot be set"
+                    .into(),
+                "remove it, or use `--on sim`",
+            ));
+        }
         for (_, other, _) in nodes(run).filter(|(_, other, _)| other.at > station.at) {
             let mut links = link_pairs(run, station.at, other.at);
             let name = |at: usize| &run.network.nodes[at].name;
@@ -94,12 +99,64 @@ fn check_nodes(run: &Run) -> Result<(), EngineError> {
     }
 }
 
+/// What the hosts of daemons cannot do for a group beside the overlay.
+fn check_beside(group: &Group) -> Result<(), EngineError> {
+    match group.ip {
+        Ip::V4 => Ok(()),
+        Ip::V6 => Err(unable(
+            format!(
+                "group {}: it goes beside the overlay over IPv6, which the hosts of nodes do not forward",
+                group.name
+            ),
+            "write ip = 4, or use `--on sim`",
+        )),
+    }
+}
+
+/// Refuses packets beside the overlay that pass a router that is no node.
+fn check_passing(run: &Run) -> Result<(), EngineError> {
+    let is_node = |router: usize| nodes(run).any(|(_, station, _)| station.at == router);
+    match passing(run).into_iter().find(|passing| !is_node(passing.router)) {
+        Some(passing) => Err(unable(
+            format!(
+                "packets beside the overlay pass the router {}, which is no node of it",
+                run.network.nodes[passing.router].name
+            ),
+            "add it to the nodes of [overlay], or use `--on sim`",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses two hosts behind a node that receive what is sent to groups: the links to them are no network that both are at.
+fn check_receivers(run: &Run) -> Result<(), EngineError> {
+    let mut receivers: Vec<(usize, usize)> = Vec::new();
+    for flow in (0..run.flows.len()).filter(|flow| group_of(run, *flow).is_some()) {
+        let host = run.pair(flow).to;
+        let Some(link) = run.network.links.iter().find(|link| link.from == host) else { continue };
+        match receivers.iter().find(|(router, _)| *router == link.to) {
+            Some((router, other)) if *other != host => {
+                let name = |node: usize| &run.network.nodes[node].name;
+                return Err(unable(
+                    format!(
+                        "the hosts {} and {} behind the node {} both receive what is sent to groups",
+                        name(*other),
+                        name(host),
+                        name(*router)
+                    ),
+                    "let another node receive one of the groups, or use `--on sim`",
+                ));
+            }
+            Some(_) => {}
+            None => receivers.push((link.to, host)),
+        }
+    }
+    Ok(())
+}
+
 /// What a daemon cannot do for a group.
 fn check_group(group: &Group, carriage: &Carriage) -> Result<(), EngineError> {
     let refused = |what: &str, help: &str| Err(unable(format!("group {}: {what}", group.name), help));
-    if carriage.multicast.is_some() {
-        return refused("hosts of a live lab neither join groups nor send to them", "use `--on sim`");
-    }
     if carriage.coupled.is_some() {
         return refused("daemons have no sets of coupled flows", "remove `coupled`, or use `--on sim`");
     }

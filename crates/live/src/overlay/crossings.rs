@@ -4,8 +4,10 @@
 //! the way across, so that no round trips are read from it.
 
 use super::Dissolved;
+use super::multicast::copies;
 use crate::packet::LivePacket;
 use std::collections::VecDeque;
+use std::ops::Range;
 use weir_base::{Histogram, Packet, Span, Time};
 use weir_fabric::Wire;
 use weir_record::{Recorder, TransitSample};
@@ -36,6 +38,8 @@ struct Crossing {
     /// The sending host, and the end at which they reach the receiver's site.
     from: usize,
     gate: usize,
+    /// The flows of further receivers, to whose sites they go too.
+    copies: Range<usize>,
     deadline: Option<Span>,
     /// The number of the first one in `left`.
     first: u64,
@@ -58,6 +62,7 @@ impl Crossings {
             Some(Carried::Datagrams(Crossing {
                 from: pair.from,
                 gate: dissolved.gate(pair.to)?,
+                copies: copies(run, flow),
                 deadline: carriage.deadline,
                 first: 0,
                 left: VecDeque::new(),
@@ -68,16 +73,25 @@ impl Crossings {
         Crossings((0..run.flows.len()).map(carried).collect())
     }
 
-    /// A packet enters the fabric at a node.
-    pub(crate) fn enters(&mut self, node: usize, packet: &mut LivePacket, now: Time) {
+    /// A packet enters the fabric at a node. Returns the further flows that it is for, if it leaves its host.
+    pub(crate) fn enters(&mut self, node: usize, packet: &mut LivePacket, now: Time) -> Range<usize> {
         match self.0.get_mut(packet.flow().0 as usize) {
-            Some(Some(Carried::Datagrams(crossing))) if node == crossing.from => crossing.leaves(packet, now),
+            Some(Some(Carried::Datagrams(crossing))) if node == crossing.from => {
+                let (has_number, copies) = (crossing.leaves(packet, now), crossing.copies.clone());
+                for copy in copies.clone().filter(|_| has_number) {
+                    if let Some(Some(Carried::Datagrams(copy))) = self.0.get_mut(copy) {
+                        copy.push(now);
+                    }
+                }
+                return copies;
+            }
             Some(Some(Carried::Datagrams(crossing))) if node == crossing.gate => {
                 crossing.arrives(packet, now)
             }
             Some(Some(Carried::Stream(gate))) if node == *gate => packet.hide_tcp(),
             _ => {}
         }
+        0..0
     }
 
     /// Records the period that ends now.
@@ -110,11 +124,18 @@ fn number_of(packet: &mut LivePacket) -> Option<(&mut [u8; NUMBER], &mut [u8; 2]
 }
 
 impl Crossing {
-    fn leaves(&mut self, packet: &mut LivePacket, now: Time) {
-        let Some((number, checksum)) = number_of(packet) else { return };
+    /// Returns whether the packet got a number.
+    fn leaves(&mut self, packet: &mut LivePacket, now: Time) -> bool {
+        let Some((number, checksum)) = number_of(packet) else { return false };
         *number = (self.first + self.left.len() as u64).to_be_bytes();
         // None (RFC 768): the payload is another one now.
         *checksum = [0, 0];
+        self.push(now);
+        true
+    }
+
+    /// The numbers of the flows of a group are the same, since each flow keeps each packet.
+    fn push(&mut self, now: Time) {
         self.left.push_back(Some(now));
         if self.left.len() > MOST {
             self.left.pop_front();
@@ -142,6 +163,7 @@ impl Crossing {
 mod tests {
     use super::*;
     use crate::frame::udp_frame;
+    use crate::overlay::Ways;
     use crate::packet::{Directory, Pool};
     use weir_base::Ecn;
     use weir_plan::Ip;
@@ -154,11 +176,13 @@ mod tests {
             commands: vec![None; 4],
             beyond: None,
             ways: vec![],
+            groups: Ways::default(),
         };
         let pool = Pool::new(directory, 1500);
         let mut crossing = Crossing {
             from: 0,
             gate: 2,
+            copies: 0..0,
             deadline: Some(Span::from_millis(10)),
             first: 0,
             left: VecDeque::new(),

@@ -2,7 +2,8 @@
 //! Their files and keys are in a folder in memory, which ends with them.
 
 use super::dissolved::Dissolved;
-use super::file::{names, text};
+use super::file::{GROUP_KEY, names, text};
+use super::multicast::has_groups;
 use crate::controls::unable;
 use crate::testbed::Testbed;
 use serde_json::Value;
@@ -92,7 +93,11 @@ impl<'a> Daemons<'a> {
         let program = program()?;
         let folder = Folder::new(ROOM).map_err(failed)?;
         let mut daemons = Daemons { testbed, folder, all: Vec::new() };
-        let keys = (0..dissolved.sites.len()).map(|number| daemons.key(&program, number));
+        if has_groups(planned) {
+            daemons.key(&program, GROUP_KEY).map_err(failed)?;
+        }
+        let own = |number: usize| names(number)[1].clone();
+        let keys = (0..dissolved.sites.len()).map(|number| daemons.key(&program, &own(number)));
         let keys = keys.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         for (number, site) in dissolved.sites.iter().enumerate() {
             let text = text(planned, dissolved, number, &keys);
@@ -101,9 +106,8 @@ impl<'a> Daemons<'a> {
         Ok(daemons)
     }
 
-    /// Makes a node's key. Returns the lines of it that all nodes are given.
-    fn key(&self, program: &PathBuf, number: usize) -> io::Result<String> {
-        let [_, key, _] = names(number);
+    /// Makes a file with a key. Returns the lines of it that all nodes are given.
+    fn key(&self, program: &PathBuf, key: &str) -> io::Result<String> {
         let mut command = Command::new(program);
         command.args(["overlay", "keygen"]).arg(self.folder.path().join(key)).stdin(Stdio::null());
         self.folder.give(&mut command);

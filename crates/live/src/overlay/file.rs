@@ -2,6 +2,7 @@
 //! all nodes, and a service for each group whose flows enter there.
 
 use super::dissolved::{Dissolved, Site, is_relayed, nodes};
+use super::multicast::{GROUPS, has_groups};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -12,6 +13,9 @@ use weir_plan::{Ip, Run};
 
 /// Parameters of simulated nodes that a daemon has by itself, or has none of.
 const OWN: [&str; 4] = ["cat", "multicast", "planner", "details"];
+
+/// The name of the file with the key of groups.
+pub(super) const GROUP_KEY: &str = "groups.key";
 
 /// The name of the file of node `number`, and those of its key and of what it says.
 pub(super) fn names(number: usize) -> [String; 3] {
@@ -33,6 +37,10 @@ pub(super) fn text(planned: &Run, dissolved: &Dissolved, number: usize, keys: &[
         mtu(dissolved).get(),
         if planned.groups.iter().any(is_relayed) { "proxy" } else { "carry" },
     );
+    if has_groups(planned) {
+        let key = quoted(GROUP_KEY);
+        let _ = writeln!(text, "groups = [\"{GROUPS}\"]\ngroup_key = {key}\ngroup_devices = [\"eth0\"]");
+    }
     for (number, (site, keys)) in dissolved.sites.iter().zip(keys).enumerate() {
         let behind = std::iter::once(&site.at).chain(&site.hosts);
         let prefixes: Vec<String> = behind.map(|node| format!("{}/32", address(*node))).collect();

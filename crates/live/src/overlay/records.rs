@@ -3,6 +3,7 @@
 
 use super::Site;
 use super::daemons::Asking;
+use super::multicast::copies;
 use crate::relay::Relay;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -143,7 +144,8 @@ impl Watched<'_> {
             let known: &mut Known = known.entry(flow).or_default();
             let all = told["admitted"].as_u64().unwrap_or(0);
             let admitted = all.saturating_sub(std::mem::replace(&mut known.admitted, all));
-            if admitted > 0 {
+            // What is admitted goes to all receivers of its group.
+            for flow in std::iter::once(flow).chain(copies(self.planned, flow)).filter(|_| admitted > 0) {
                 relay.transit(&TransitSample {
                     at,
                     flow: flow as u32,

@@ -130,7 +130,8 @@ fn keep(daemons: &mut Daemons<'_>, is_over: impl Fn() -> bool) -> Result<(), Eng
 
 /// Refuses a network of which a router is no node.
 fn check_pairs(of: &Dissolved) -> Result<(), EngineError> {
-    let is_known = |node: usize| of.sites.iter().any(|site| site.has(node) || site.hosts.contains(&node));
+    let is_known =
+        |node: usize| of.sites.iter().any(|site| site.has(node) || site.behind().any(|host| host == node));
     let links = of.run.network.links.iter();
     let stray =
         links.flat_map(|link| [(link, link.from), (link, link.to)]).find(|(_, node)| !is_known(*node));
@@ -156,7 +157,7 @@ fn entrances(of: &Dissolved, testbed: &Testbed) -> Vec<Entrance> {
     let mut all = Vec::new();
     for (site, place) in of.sites.iter().zip(&testbed.sites) {
         all.push(entrance(site.at, &place.namespace, None));
-        for host in testbed.hosts.iter().filter(|host| site.hosts.contains(&host.node)) {
+        for host in testbed.hosts.iter().filter(|host| site.behind().any(|node| node == host.node)) {
             all.push(entrance(host.node, &host.namespace, Some(&site.name)));
         }
     }

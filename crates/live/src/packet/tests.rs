@@ -3,6 +3,7 @@
 use super::*;
 use crate::address::{mac_of, port_of};
 use crate::frame::{checksum_v6, udp_frame};
+use crate::overlay::Ways;
 use weir_plan::Ip;
 
 fn pool() -> Pool {
@@ -11,7 +12,14 @@ fn pool() -> Pool {
 
 fn directory() -> Directory {
     let commands = vec![None; 3];
-    Directory { addressed: vec![true, false, true], flows: 3, commands, beyond: None, ways: vec![] }
+    Directory {
+        addressed: vec![true, false, true],
+        flows: 3,
+        commands,
+        beyond: None,
+        ways: vec![],
+        groups: Ways::default(),
+    }
 }
 
 /// A TCP segment of flow 1 from node 0 to node 2, with these options and `payload` bytes of payload.

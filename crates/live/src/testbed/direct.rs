@@ -29,24 +29,24 @@ impl Testbed {
         let namespaces = sites.iter().map(|_| made(true)).collect::<io::Result<Vec<_>>>()?;
         let mut hosts = vec![];
         for (number, site) in sites.iter().enumerate() {
-            for (place, end) in (1..).zip(&site.ends).filter(|(_, end)| end.site > number) {
+            for (here, end) in site.ends.iter().enumerate().filter(|(_, end)| end.site > number) {
                 let there = sites[end.site].ends.iter().position(|other| other.node == end.other);
-                let there = there.ok_or_else(|| io::Error::other("a link has one end"))? + 1;
+                let there = there.ok_or_else(|| io::Error::other("a link has one end"))?;
                 let near = Port {
                     namespace: &namespaces[number],
-                    name: &format!("eth{place}"),
+                    name: &format!("eth{}", here + 1),
                     mac: mac_of(end.node),
                 };
                 let far = Port {
                     namespace: &namespaces[end.site],
-                    name: &format!("eth{there}"),
+                    name: &format!("eth{}", there + 1),
                     mac: mac_of(end.other),
                 };
                 join(&near, &far, mtu_of(run, end.node)?)?;
-                near.leads_to(end.node, end.other, far.mac)?;
-                far.leads_to(end.other, end.node, near.mac)?;
+                near.leads_to(end.node, end.other, far.mac, site.leaving_by(here))?;
+                far.leads_to(end.other, end.node, near.mac, sites[end.site].leaving_by(there))?;
             }
-            for &node in &site.hosts {
+            for node in site.behind() {
                 let namespace = made(false)?;
                 let near = Port {
                     namespace: &namespaces[number],
@@ -82,12 +82,20 @@ impl Port<'_> {
         })
     }
 
-    /// The device gets the address of one end, and leads to the other end.
-    fn leads_to(&self, own: usize, other: usize, mac: Mac) -> io::Result<()> {
+    /// The device gets the address of one end, and leads to the other end and, by that, to these hosts.
+    fn leads_to(
+        &self,
+        own: usize,
+        other: usize,
+        mac: Mac,
+        mut hosts: impl Iterator<Item = usize> + Send,
+    ) -> io::Result<()> {
+        let address = |node: usize| address_of(node, Ip::V4);
         self.set(|netlink, device| {
-            netlink.add_address(device, address_of(own, Ip::V4))?;
-            netlink.add_neighbour(device, address_of(other, Ip::V4), mac)?;
-            netlink.add_prefix_route(device, &address_of(other, Ip::V4).into(), None)
+            netlink.add_address(device, address(own))?;
+            netlink.add_neighbour(device, address(other), mac)?;
+            netlink.add_prefix_route(device, &address(other).into(), None)?;
+            hosts.try_for_each(|host| netlink.add_route(device, Some(address(host)), address(other)))
         })
     }
 

@@ -1,5 +1,6 @@
 //! The namespace of a node of the overlay. It has a device to the hosts behind it, `eth0`, by which all goes that has no other way, and one
-//! for each link to another node, with an address of its own. It forwards what hosts send to the device that its daemon makes.
+//! for each link to another node, with an address of its own. It forwards what hosts send to the device that its daemon makes, and what goes
+//! beside the overlay to the next node.
 
 use super::{HostSettings, add_pair, index_of, mtu_of, set_up_tcp};
 use crate::address::{GATEWAY_MAC, address_of, gateway};
@@ -44,7 +45,9 @@ pub(super) fn add(run: &Run, site: &overlay::Site) -> io::Result<Site> {
             let (mut netlink, device) = (Netlink::open()?, index_of(&name)?);
             netlink.add_address(device, address(end.node))?;
             netlink.add_neighbour(device, gateway, GATEWAY_MAC)?;
-            netlink.add_route(device, Some(address(end.other)), gateway)
+            netlink.add_route(device, Some(address(end.other)), gateway)?;
+            let mut leaving = site.leaving_by(number - 1);
+            leaving.try_for_each(|host| netlink.add_route(device, Some(address(host)), gateway))
         })?;
     }
     Ok(Site { namespace, devices })

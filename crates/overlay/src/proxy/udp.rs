@@ -2,7 +2,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`sending`] | packets become chunks, and groups of chunks gain repairs |
+//! | [`sending`] | packets become chunks, short ones are joined to blobs, and groups of chunks gain repairs |
 //! | [`receiving`] | chunks are restored and become packets again, in order if the service says so |
 //! | [`release`] | packets leave with the spacing that they had |
 //! | [`trailer`] | what stands behind the payload |
@@ -51,6 +51,10 @@ pub struct Service {
     pub chunk: u16,
     /// A group waits for so long for all its sources.
     pub hold: Span,
+    /// Packets that are shorter than a chunk are joined to one, a blob: the first waits for so long at most. `None` for not at all.
+    pub join: Option<Span>,
+    /// Whether packets carry the time of their origin, so that they are released with the spacing that they had there.
+    pub is_timed: bool,
     /// Whether packets are released in order.
     pub is_ordered: bool,
     /// How long a packet waits for its predecessors; `None`, or zero, for not at all.
@@ -68,6 +72,8 @@ impl Default for Service {
             total: 1,
             chunk: 1500,
             hold: Span::ZERO,
+            join: None,
+            is_timed: false,
             is_ordered: false,
             hold_back: None,
             priority: 1,
@@ -112,10 +118,13 @@ impl Service {
     }
 }
 
+/// The bit that tells a blob, beside the number of a packet in a symbol.
+const BLOB: u8 = 0x80;
+
 /// What is coded of a chunk: its length, its place in its packet and its bytes, so that a restored one is known whole.
-fn symbol(part: &[u8], chunk: Chunk) -> Vec<u8> {
+fn symbol(part: &[u8], Chunk { packet, chunk, chunks, is_blob }: Chunk) -> Vec<u8> {
     let mut symbol = (part.len() as u16).to_be_bytes().to_vec();
-    symbol.extend_from_slice(&[chunk.packet, chunk.chunk, chunk.chunks]);
+    symbol.extend_from_slice(&[packet | if is_blob { BLOB } else { 0 }, chunk, chunks]);
     symbol.extend_from_slice(part);
     symbol
 }
@@ -124,6 +133,7 @@ fn symbol(part: &[u8], chunk: Chunk) -> Vec<u8> {
 fn unpack(symbol: &[u8]) -> Option<(Chunk, &[u8])> {
     let ([high, low, packet, chunk, chunks], rest) = symbol.split_first_chunk::<5>()?;
     let part = rest.get(..u16::from_be_bytes([*high, *low]).into())?;
-    let is_sound = chunk < chunks && *chunks <= MOST && *packet <= MOST;
-    is_sound.then_some((Chunk { packet: *packet, chunk: *chunk, chunks: *chunks }, part))
+    let (is_blob, packet) = (packet & BLOB != 0, packet & !BLOB);
+    let is_sound = chunk < chunks && *chunks <= MOST && packet <= MOST && (!is_blob || *chunks == 1);
+    is_sound.then_some((Chunk { packet, chunk: *chunk, chunks: *chunks, is_blob }, part))
 }

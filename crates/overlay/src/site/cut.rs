@@ -61,11 +61,20 @@ impl<C: Cat, S: Cover> Site<C, S> {
     pub(super) fn cut(&mut self, at: usize, read: &Read<'_>, now: Time) {
         let mut whole = std::mem::take(&mut self.exit.whole);
         joined(read, &mut whole);
-        self.parts(at, read.ecn, |sending, code, send| sending.packet(&whole, code, now, send));
+        if read.ecn == 0 {
+            self.parts(at, 0, |sending, code, send| sending.packet(&whole, code, now, send));
+        } else {
+            // A packet has one ECN field, so that a marked datagram is joined to no other one.
+            self.parts(at, 0, |sending, code, send| {
+                sending.flush(code, now, send);
+                true
+            });
+            self.parts(at, read.ecn, |sending, code, send| sending.packet_apart(&whole, code, now, send));
+        }
         self.exit.whole = whole;
     }
 
-    /// Sends repairs for groups that have waited for long enough.
+    /// Sends what has waited for long enough: repairs of groups, and datagrams for others to be joined to.
     pub(super) fn repair(&mut self, now: Time, outside: &mut impl Outside) {
         while let Some(at) = self.flows.repairs.pop(now) {
             self.parts(at, 0, |sending, code, send| {

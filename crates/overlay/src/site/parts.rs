@@ -1,5 +1,6 @@
-//! Datagrams in parts: those of services with repairs or an order, which the UDP proxy carries ([`crate::proxy::udp`]), and those for which a
-//! packet has no room. They are flows of their own, whose protocol says so, so that the node where they leave knows them by it.
+//! Datagrams in parts: those of services with repairs, an order, blobs or smoothed release, which the UDP proxy carries
+//! ([`crate::proxy::udp`]), and those for which a packet has no room. They are flows of their own, whose protocol says so, so that the node
+//! where they leave knows them by it.
 //!
 //! A UDP datagram is carried as its payload and its checksum, and others whole, before they are cut.
 
@@ -9,6 +10,7 @@ use crate::nodes::NodeId;
 use crate::packet::Flow;
 use crate::proxy::udp::Code;
 use crate::proxy::udp::receiving::Receiving;
+use crate::proxy::udp::release::{Origin, Release};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_base::{Span, Time};
 
@@ -101,10 +103,13 @@ impl<K: Ord + Copy> Due<K> {
 #[derive(Debug)]
 struct Arriving {
     receiving: Receiving,
+    /// Datagrams that wait so that they leave with the spacing that they had.
+    smooth: Release<(Fate, Vec<u8>)>,
     /// The flow of whole datagrams.
     whole: Inner,
     /// Of the part that has come last.
     fate: Fate,
+    due: Option<Time>,
     used: Time,
     /// What has been counted of it: restored and incomplete datagrams.
     counted: [u64; 2],
@@ -112,6 +117,38 @@ struct Arriving {
 
 /// A datagram that is whole: the flow of such, the fate of its last part, and what was cut.
 pub(super) type Whole<'a> = (&'a Inner, Fate, &'a [u8]);
+
+impl Arriving {
+    fn new(whole: Inner, now: Time) -> Arriving {
+        let fate = Fate { hops: 0, ecn: 0, checksum: 0, sequence: 0 };
+        let (receiving, smooth) = (Receiving::default(), Release::default());
+        Arriving { receiving, smooth, whole, fate, due: None, used: now, counted: [0; 2] }
+    }
+
+    /// Does something with what has come. Datagrams that are whole with it, or have waited for long enough, go to `release`.
+    fn work(
+        &mut self,
+        now: Time,
+        release: &mut impl FnMut(Whole<'_>),
+        work: impl FnOnce(&mut Receiving, &mut dyn FnMut(&[u8], Option<Origin>)),
+    ) {
+        let Arriving { receiving, smooth, whole, fate, due, .. } = self;
+        work(receiving, &mut |joined, origin| {
+            let Some(origin) = origin else { return release((whole, *fate, joined)) };
+            if let Some((fate, joined)) = smooth.packet(origin, *due, (*fate, joined.to_vec()), now) {
+                release((whole, fate, &joined));
+            }
+        });
+        while let Some((fate, joined)) = smooth.pop(now) {
+            release((whole, fate, &joined));
+        }
+    }
+
+    /// Bytes of all that is kept.
+    fn held(&self) -> usize {
+        self.receiving.held() + self.smooth.waiting().map(|(_, joined)| joined.len()).sum::<usize>()
+    }
+}
 
 /// What has come of parts, and what became of it.
 #[derive(Debug, Default)]
@@ -138,10 +175,9 @@ impl Incoming {
     ) {
         self.make_room(flow);
         self.come += part.len();
-        let new = || Arriving { receiving: Receiving::default(), whole, fate, used: now, counted: [0; 2] };
-        let arriving = self.flows.entry(flow).or_insert_with(new);
-        (arriving.fate, arriving.used) = (fate, now);
-        arriving.receiving.datagram(part, due, code, now, |joined| release((&whole, fate, joined)));
+        let arriving = self.flows.entry(flow).or_insert_with(|| Arriving::new(whole, now));
+        (arriving.fate, arriving.due, arriving.used) = (fate, due, now);
+        arriving.work(now, &mut release, |receiving, leave| receiving.datagram(part, due, code, now, leave));
         self.settle(flow);
         if self.come > COUNTS {
             self.look(now);
@@ -158,8 +194,7 @@ impl Incoming {
     pub(super) fn on_timer(&mut self, now: Time, mut release: impl FnMut(Whole<'_>)) {
         while let Some(flow) = self.due.pop(now) {
             let Some(arriving) = self.flows.get_mut(&flow) else { continue };
-            let (whole, fate) = (arriving.whole, arriving.fate);
-            arriving.receiving.on_timer(now, |joined| release((&whole, fate, joined)));
+            arriving.work(now, &mut release, |receiving, leave| receiving.on_timer(now, leave));
             self.settle(flow);
         }
         if now >= self.looked + LOOK {
@@ -174,7 +209,7 @@ impl Incoming {
         self.restored += counted[0] - arriving.counted[0];
         self.incomplete += counted[1] - arriving.counted[1];
         arriving.counted = counted;
-        self.due.set(flow, arriving.receiving.next_time());
+        self.due.set(flow, arriving.receiving.next_time().min(arriving.smooth.next_time()));
     }
 
     /// Forgets the flow of the same node that was used longest ago, if there are too many and this one is new.
@@ -202,7 +237,7 @@ impl Incoming {
         let over: Vec<Flow> = self.flows.iter().filter_map(over).collect();
         over.into_iter().for_each(|flow| self.forget(flow));
         let mut kept: BTreeMap<Flow, usize> =
-            self.flows.iter().map(|(flow, arriving)| (*flow, arriving.receiving.held())).collect();
+            self.flows.iter().map(|(flow, arriving)| (*flow, arriving.held())).collect();
         while kept.values().sum::<usize>() > MOST_BYTES {
             let mut nodes: BTreeMap<NodeId, usize> = BTreeMap::new();
             kept.iter().for_each(|(flow, held)| *nodes.entry(flow.source).or_default() += held);
@@ -291,7 +326,7 @@ mod tests {
                 take(&mut incoming, flow(1, number), &parts[0], at(0));
             }
         }
-        let held: usize = incoming.flows.values().map(|arriving| arriving.receiving.held()).sum();
+        let held: usize = incoming.flows.values().map(Arriving::held).sum();
         assert!(held <= MOST_BYTES + COUNTS, "{held}");
         assert!(held > MOST_BYTES / 2 && incoming.flows.contains_key(&flow(2, 1)));
     }

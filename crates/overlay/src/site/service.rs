@@ -20,6 +20,7 @@ const MOST_CHUNK: Bytes = Bytes::new(9000);
 /// The longest time for which a group waits for its parts, and the times for which a datagram may wait for others, of which trailers have 16 bits
 /// in milliseconds.
 const MOST_HOLD: Span = Span::from_secs(10);
+const MOST_JOIN: Span = Span::from_secs(1);
 const LEAST_REORDER: Span = Span::from_millis(1);
 const MOST_REORDER: Span = Span::from_secs(60);
 
@@ -52,6 +53,13 @@ pub struct Service {
     pub chunk: Option<Bytes>,
     /// Repairs, by which parts that are lost on the way are restored where they leave, without being sent again; by default none.
     pub fec: Option<Fec>,
+    /// Short datagrams of a flow are joined to one packet, as many as fit: one waits so long at most for others to be joined to, up to 1 s; by
+    /// default each is a packet by itself.
+    pub join: Option<Span>,
+    /// Whether datagrams leave with the spacing that they had where they entered: each that was faster than datagrams are on average waits
+    /// for the difference, up to 1 s and not beyond its deadline; by default none waits.
+    #[serde(default)]
+    pub smooth: bool,
     /// Datagrams leave in the order in which they were sent: each waits for those before it, so long at most; by default none waits.
     pub reorder: Option<Span>,
     /// Whether only the newest datagram of a flow waits for its admission, in the place of an older one; by default up to 490 wait, in their
@@ -100,6 +108,19 @@ impl Service {
                 return fault("hold", "`hold` of `fec` is above 0 and at most 10 s", help);
             }
         }
+        if let Some(join) = self.join {
+            if join.is_zero() || join > MOST_JOIN {
+                return fault(
+                    "join",
+                    "`join` is above 0 and at most 1 s",
+                    "write for example join = \"2 ms\"",
+                );
+            }
+            if self.newest {
+                let message = "`join` lets datagrams wait for others, of which `newest` keeps one";
+                return fault("join", message, "leave out one of the two");
+            }
+        }
         if self.reorder.is_some_and(|time| time < LEAST_REORDER || time > MOST_REORDER) {
             let help = "write for example reorder = \"100 ms\"";
             return fault("reorder", "`reorder` is 1 ms to 60 s", help);
@@ -107,9 +128,9 @@ impl Service {
         self.proxied().fault()
     }
 
-    /// Whether all of its datagrams are parts, with what repairs and order need beside them.
+    /// Whether all of its datagrams are parts, with what repairs, order, blobs and smoothed release need beside them.
     pub(super) fn is_proxied(&self) -> bool {
-        self.fec.is_some() || self.reorder.is_some()
+        self.fec.is_some() || self.reorder.is_some() || self.join.is_some() || self.smooth
     }
 
     /// How the UDP proxy carries its datagrams.
@@ -119,6 +140,8 @@ impl Service {
             self.fec.map_or(plain, |Fec { base, total, hold }| udp::Service { base, total, hold, ..plain });
         udp::Service {
             chunk: self.chunk.map_or(plain.chunk, |chunk| chunk.get().min(plain.chunk.into()) as u16),
+            join: self.join,
+            is_timed: self.smooth,
             is_ordered: self.reorder.is_some(),
             hold_back: self.reorder,
             ..coded
@@ -276,6 +299,10 @@ mod tests {
         assert_eq!(told(fec(8, 10, "0 s")), Some("hold"));
         assert_eq!(told(fec(8, 10, "11 s")), Some("hold"));
         assert_eq!(told(serde_json::json!({ "chunk": "99 B" })), Some("chunk"));
+        assert_eq!(told(serde_json::json!({ "join": "1 s", "smooth": true })), None);
+        assert_eq!(told(serde_json::json!({ "join": "0 s" })), Some("join"));
+        assert_eq!(told(serde_json::json!({ "join": "1.1 s" })), Some("join"));
+        assert_eq!(told(serde_json::json!({ "join": "1 ms", "newest": true })), Some("join"));
         assert_eq!(told(serde_json::json!({ "chunk": "9001 B" })), Some("chunk"));
         assert_eq!(told(serde_json::json!({ "reorder": "0 s" })), Some("reorder"));
         assert_eq!(told(serde_json::json!({ "reorder": "61 s" })), Some("reorder"));

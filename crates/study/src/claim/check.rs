@@ -1,7 +1,7 @@
 //! Checks a claim against the tree: the levels, labels, groups, links and metrics that it names must
 //! exist.
 
-use super::written::{CLASS, IN, OF, Values, codepoint};
+use super::written::{CLASS, ENGINE, ENGINES, IN, OF, Values, codepoint};
 use super::{Along, Written};
 use weir_base::CODEPOINTS;
 use weir_plan::{Entry, Fault, Names, Origin, suggest};
@@ -13,8 +13,8 @@ pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Ve
     for (level, labels) in &claim.cells {
         faults.extend(known.labels(level, &labels.0, place(&["where", level])));
     }
-    for (level, label) in claim.against.iter().filter(|(level, _)| ![OF, CLASS, IN].contains(&level.as_str()))
-    {
+    let is_level = |key: &&String| ![OF, CLASS, IN, ENGINE].contains(&key.as_str());
+    for (level, label) in claim.against.iter().filter(|(key, _)| is_level(key)) {
         faults.extend(known.labels(level, [label], place(&["against", level])));
     }
     if let Some(along) = &claim.along {
@@ -24,6 +24,10 @@ pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Ve
         let help = suggest(name, CODEPOINTS.iter().map(|codepoint| codepoint.name()));
         let message = format!("there is no codepoint `{name}`");
         faults.push(Fault::new(place(&["against", CLASS]), message, help));
+    }
+    if let Some(name) = claim.against.get(ENGINE).filter(|name| !ENGINES.contains(&name.as_str())) {
+        let message = format!("there is no engine `{name}`");
+        faults.push(Fault::new(place(&["against", ENGINE]), message, suggest(name, ENGINES)));
     }
     for (window, path) in [(claim.window.as_ref(), &[IN][..]), (claim.against.get(IN), &["against", IN])] {
         faults.extend(window.and_then(|window| known.window(window, place(path))));

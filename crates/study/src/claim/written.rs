@@ -48,7 +48,8 @@ pub(crate) struct Written {
     pub(super) repeats: Repeats,
     /// The value to which this one is relative: that of the cell with these labels on these levels and the same labels on all
     /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`,
-    /// `{ class = "ect0" }` or `{ in = "before" }`; or several of these.
+    /// `{ class = "ect0" }` or `{ in = "before" }`; that of the other engine, `{ engine = "sim" }`, which is judged only where both engines
+    /// have run; or several of these.
     #[serde(default)]
     #[schemars(extend("examples" = [{ "background": "newreno" }]))]
     pub(super) against: BTreeMap<String, String>,
@@ -116,6 +117,10 @@ pub(super) const OF: &str = "of";
 pub(super) const CLASS: &str = "class";
 /// The key of `against` that names the window.
 pub(super) const IN: &str = "in";
+/// The key of `against` that names the engine.
+pub(super) const ENGINE: &str = "engine";
+/// The engines.
+pub(super) const ENGINES: [&str; 2] = ["sim", "live"];
 
 impl Written {
     /// The claims that it states. It must have been checked.
@@ -144,8 +149,8 @@ impl Written {
         let against = (!self.against.is_empty()).then(|| {
             let mut cells = self.against.clone();
             let class = cells.remove(CLASS).and_then(|name| codepoint(&name));
-            let (of, window) = (cells.remove(OF), cells.remove(IN));
-            Against { of, class, window, cells, relation: self.relation.unwrap_or_default() }
+            let (of, window, engine) = (cells.remove(OF), cells.remove(IN), cells.remove(ENGINE));
+            Against { of, class, window, engine, cells, relation: self.relation.unwrap_or_default() }
         });
         Claim {
             row: self.row.clone(),

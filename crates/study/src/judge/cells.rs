@@ -34,11 +34,12 @@ struct Repeated<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(claim: &'a Claim, runs: &[&'a RunSummary]) -> Table<'a> {
+    /// From the runs of the engine that is judged, and those of the engine with the values to which these are relative.
+    pub(super) fn new(claim: &'a Claim, runs: &[&'a RunSummary], others: &[&'a RunSummary]) -> Table<'a> {
         let other = claim.against.as_ref().map(|against| {
             let of = against.of.as_ref().map_or(claim.of.as_slice(), std::slice::from_ref);
             let window = against.window.as_ref().or(claim.window.as_ref()).map(String::as_str);
-            repeated(claim, ValueSelector { of, class: against.class.or(claim.class), window }, runs)
+            repeated(claim, ValueSelector { of, class: against.class.or(claim.class), window }, others)
         });
         let window = claim.window.as_deref();
         let own = repeated(claim, ValueSelector { of: &claim.of, class: claim.class, window }, runs);
@@ -71,7 +72,8 @@ impl<'a> Table<'a> {
             None => (joined, None),
             Some(against) => {
                 let there = against_of(cell.params, against);
-                let here = against.of.is_none() && against.class.is_none() && against.window.is_none();
+                let Against { of, class, window, engine, .. } = against;
+                let here = of.is_none() && class.is_none() && window.is_none() && engine.is_none();
                 if there == cell.params && here {
                     return None;
                 }

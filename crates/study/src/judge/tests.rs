@@ -99,6 +99,7 @@ fn a_claim_without_valid_runs_neither_holds_nor_fails() {
         of: None,
         class: None,
         window: None,
+        engine: None,
         relation: Relation::Difference,
     };
     let against = |differs: Option<&str>| Claim {
@@ -134,6 +135,36 @@ fn an_order_needs_all_its_cells_and_fails_on_one_pair() {
         let standing = judged.standing.unwrap();
         assert_eq!((standing.pairs, standing.unmeasured, standing.wrong.len()), (1, 2, wrong));
     }
+}
+
+#[test]
+fn a_claim_against_an_engine_is_judged_on_the_other_one_if_both_have_run() {
+    let run = |engine: &str, used: f64| RunSummary {
+        engine: engine.into(),
+        metrics: [("utilisation_percent", Value::Number(used))].into_iter().collect(),
+        ..RunSummary::default()
+    };
+    let against = Against {
+        cells: Default::default(),
+        of: None,
+        class: None,
+        window: None,
+        engine: Some("sim".into()),
+        relation: Relation::Ratio,
+    };
+    let claim = Claim { against: Some(against), ..claim(1.0, Tolerance::Share(0.1), None) };
+    let judged =
+        |runs: Vec<RunSummary>| judge(std::slice::from_ref(&claim), &Summary { runs, ..Summary::default() });
+    let [one] = &judged(vec![run("sim", 80.0), run("live", 84.0)])[..] else {
+        panic!("it is about live runs")
+    };
+    assert_eq!((one.engine.as_str(), one.measured, one.verdict), ("live", Some(1.05), ClaimVerdict::Holds));
+    assert_eq!(judged(vec![run("sim", 80.0), run("live", 60.0)])[0].verdict, ClaimVerdict::Fails);
+    assert!(judged(vec![run("sim", 80.0)]).is_empty() && judged(vec![run("live", 80.0)]).is_empty());
+    assert!(claim.can_be_judged(&["sim", "live"]));
+    assert!(!claim.can_be_judged(&["sim"]) && !claim.can_be_judged(&["live"]));
+    let spoiled = RunSummary { invalid: vec!["stalls".into()], ..run("sim", 80.0) };
+    assert_eq!(judged(vec![spoiled, run("live", 80.0)])[0].verdict, ClaimVerdict::NotMeasured);
 }
 
 #[test]
@@ -183,6 +214,7 @@ fn a_cell_is_compared_with_another_and_never_with_itself() {
             of: None,
             class: None,
             window: None,
+            engine: None,
             relation,
         }),
         ..claim(value, Tolerance::Absolute(1e-9), None)
@@ -251,6 +283,7 @@ fn a_claim_may_be_about_the_packets_of_one_codepoint_and_about_two_groups_either
         of: None,
         class: Some(Ecn::NotEct),
         window: None,
+        engine: None,
         relation: Relation::Ratio,
     };
     assert_eq!(measured(Claim { against: Some(against), ..of_class(Ecn::Ect1) }), Some(0.25));
@@ -279,6 +312,7 @@ fn a_claim_may_be_about_a_window_and_relative_to_another() {
             of: None,
             class: None,
             window: Some(name.into()),
+            engine: None,
             relation: Relation::Ratio,
         });
         let window = in_window.map(String::from);

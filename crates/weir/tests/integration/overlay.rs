@@ -4,6 +4,7 @@
 mod decoded;
 mod files;
 mod groups;
+mod kills;
 mod labs;
 mod services;
 mod streams;

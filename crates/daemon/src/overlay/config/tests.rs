@@ -104,11 +104,10 @@ services, the first that fits a flow is the flow's:
 #[test]
 fn what_is_asked_for_services_neighbours_and_groups_is_told() {
     let place = Place::new();
-    let service =
-        "ef_deadline = \"50 ms\"\nchunk = \"500 B\"\nfec = { base = 8, total = 10 }\nreorder = \"100 ms\"";
+    let service = "ef_deadline = \"50 ms\"\nchunk = \"500 B\"\nfec = { base = 8, total = 10 }\nreorder = \"100 ms\"\njoin = \"2 ms\"\nsmooth = true";
     let told = place.read("deadline = \"80 ms\"", service).unwrap().to_string();
     assert!(
-        told.ends_with("  video  by strap, EF within 50 ms, in parts of 500 B, 2 repairs for 8 parts, in order within 100 ms\n"),
+        told.ends_with("  video  by strap, EF within 50 ms, in parts of 500 B, 2 repairs for 8 parts, short ones joined within 2 ms, in order within 100 ms, with the spacing that they had\n"),
         "{told}"
     );
     let quota =
@@ -320,6 +319,9 @@ fn a_wrong_file_is_refused_with_its_line_and_what_to_write() {
         ("deadline = \"80 ms\"", "fec = { base = 8, all = 10 }", 43, "unknown field `all`"),
         ("deadline = \"80 ms\"", "reorder = \"0 s\"", 37, "write for example reorder"),
         ("deadline = \"80 ms\"", "reorder = \"2 min\"", 37, "1 ms to 60 s"),
+        ("deadline = \"80 ms\"", "join = \"2 s\"", 37, "at most 1 s"),
+        ("deadline = \"80 ms\"", "join = \"1 ms\"\nnewest = true", 37, "leave out one of the two"),
+        ("deadline = \"80 ms\"", "smooth = \"yes\"", 43, "TOML parse error at line 43"),
         ("deadline = \"80 ms\"", "reorder = true", 43, "TOML parse error at line 43"),
         ("deadline = \"80 ms\"", "dead = \"80 ms\"", 43, "unknown field `dead`"),
         ("k = 1e12", "k = 0.0", 45, "K must be positive"),

@@ -36,7 +36,9 @@ impl fmt::Display for Plan {
         if !self.services.is_empty() {
             writeln!(f, "services, the first that fits a flow is the flow's:")?;
         }
-        for Service { name, admit, deadline, ef_deadline, chunk, fec, reorder, .. } in &self.services {
+        for Service { name, admit, deadline, ef_deadline, chunk, fec, reorder, join, smooth, .. } in
+            &self.services
+        {
             let utility = admit.as_ref().map_or("log", |admit| admit.name());
             let within = |what: &str, deadline: &Option<Span>| {
                 deadline.map(|deadline| format!(", {what}within {deadline}")).unwrap_or_default()
@@ -45,7 +47,11 @@ impl fmt::Display for Plan {
             write!(f, "  {name}  by {utility}{deadline}{ef}")?;
             chunk.map_or(Ok(()), |chunk| write!(f, ", in parts of {chunk}"))?;
             fec.map_or(Ok(()), |fec| write!(f, ", {} repairs for {} parts", fec.total - fec.base, fec.base))?;
+            join.map_or(Ok(()), |time| write!(f, ", short ones joined within {time}"))?;
             reorder.map_or(Ok(()), |time| write!(f, ", in order within {time}"))?;
+            if *smooth {
+                write!(f, ", with the spacing that they had")?;
+            }
             writeln!(f)?;
         }
         Ok(())

@@ -1,6 +1,7 @@
-//! The receiving side of the UDP proxy: lost chunks are restored, chunks become packets, and packets wait for their predecessors as long as
-//! the service and their deadline allow (digest A 7.6).
+//! The receiving side of the UDP proxy: lost chunks are restored, chunks and blobs become packets, and packets wait for their predecessors as
+//! long as the service and their deadline allow (digest A 7.6).
 
+use super::release::Origin;
 use super::trailer::{Chunk, Kind, Repair, Trailers};
 use super::{Code, unpack};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,17 @@ struct Partial {
     /// When it is released though predecessors are missing.
     until: Time,
     since: Time,
+    is_blob: bool,
+    is_timed: bool,
+}
+
+/// What the trailers of a datagram say of its packet.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// How long it waits, if it does.
+    until: Time,
+    waits: bool,
+    is_timed: bool,
 }
 
 /// The datagrams of a flow become packets again.
@@ -66,14 +78,15 @@ impl Receiving {
         packets.chain(groups).map(Vec::len).sum()
     }
 
-    /// A datagram has come; its packet is due then. Whole packets go to `release`. What is no datagram of the proxy is ignored.
+    /// A datagram has come; its packet is due then. Whole packets go to `release`, timed ones with the time of their origin. What is no
+    /// datagram of the proxy is ignored.
     pub fn datagram(
         &mut self,
         bytes: &[u8],
         due: Option<Time>,
         code: &dyn Code,
         now: Time,
-        mut release: impl FnMut(&[u8]),
+        mut release: impl FnMut(&[u8], Option<Origin>),
     ) {
         let Ok((payload, trailers)) = Trailers::decode(bytes) else { return };
         let number = self.extend(trailers.sequence);
@@ -81,12 +94,16 @@ impl Receiving {
             return;
         }
         self.newest = Some(self.newest.map_or(number, |newest| newest.max(number)));
-        let until = (now + trailers.hold).min(due.unwrap_or(Time::NEVER));
+        let manner = Manner {
+            until: (now + trailers.hold).min(due.unwrap_or(Time::NEVER)),
+            waits: trailers.is_ordered || !trailers.hold.is_zero(),
+            is_timed: trailers.is_timed,
+        };
         if let Kind::Original(chunk) = trailers.kind {
-            self.chunk(number, chunk, payload, until, trailers.is_ordered || !trailers.hold.is_zero(), now);
+            self.chunk(number, chunk, payload, manner, now);
         }
         if trailers.is_coded {
-            self.repair(&trailers, number, payload, until, code, now);
+            self.repair(&trailers, number, payload, manner, code, now);
         }
         self.release(now, &mut release);
     }
@@ -98,7 +115,7 @@ impl Receiving {
         newest.saturating_add_signed(ahead.into())
     }
 
-    fn chunk(&mut self, number: u64, chunk: Chunk, payload: &[u8], until: Time, waits: bool, now: Time) {
+    fn chunk(&mut self, number: u64, chunk: Chunk, payload: &[u8], manner: Manner, now: Time) {
         let Some(first) = number.checked_sub(chunk.chunk.into()) else { return };
         if self.done.contains(&first) {
             return;
@@ -106,15 +123,16 @@ impl Receiving {
         if self.next == 0 {
             self.next = first;
         }
-        if waits && first < self.next {
+        if manner.waits && first < self.next {
             self.late += 1;
             return;
         }
         // Packets that do not wait go as soon as they are whole.
-        let until = if waits { until } else { Time::ZERO };
+        let until = if manner.waits { manner.until } else { Time::ZERO };
+        let (is_blob, is_timed) = (chunk.is_blob, manner.is_timed);
         let chunks = || vec![None; chunk.chunks.into()];
-        let packet =
-            self.packets.entry(first).or_insert_with(|| Partial { chunks: chunks(), until, since: now });
+        let new = || Partial { chunks: chunks(), until, since: now, is_blob, is_timed };
+        let packet = self.packets.entry(first).or_insert_with(new);
         if let Some(place) = packet.chunks.get_mut(usize::from(chunk.chunk)) {
             *place = Some(payload.to_vec());
         }
@@ -125,7 +143,7 @@ impl Receiving {
         trailers: &Trailers,
         number: u64,
         payload: &[u8],
-        until: Time,
+        manner: Manner,
         code: &dyn Code,
         now: Time,
     ) {
@@ -141,11 +159,10 @@ impl Receiving {
             }
         }
         let (first, found) = (group.first, group.restore(code));
-        let waits = trailers.is_ordered || !trailers.hold.is_zero();
         for (slot, symbol) in found {
             let Some((chunk, part)) = unpack(&symbol) else { continue };
             self.restored += 1;
-            self.chunk(first + u64::from(slot), chunk, part, until, waits, now);
+            self.chunk(first + u64::from(slot), chunk, part, manner, now);
         }
         while self.groups.len() > GROUPS {
             // Numbers of groups wrap: the oldest is the one after the newest.
@@ -164,11 +181,11 @@ impl Receiving {
     }
 
     /// Packets that have waited for long enough go to `release`.
-    pub fn on_timer(&mut self, now: Time, mut release: impl FnMut(&[u8])) {
+    pub fn on_timer(&mut self, now: Time, mut release: impl FnMut(&[u8], Option<Origin>)) {
         self.release(now, &mut release);
     }
 
-    fn release(&mut self, now: Time, release: &mut impl FnMut(&[u8])) {
+    fn release(&mut self, now: Time, release: &mut impl FnMut(&[u8], Option<Origin>)) {
         let goes_at_once = |packet: &Partial| packet.is_whole() && packet.until == Time::ZERO;
         while let Some(first) =
             self.packets.iter().find(|(_, one)| goes_at_once(one)).map(|(first, _)| *first)
@@ -194,12 +211,12 @@ impl Receiving {
     }
 
     /// A packet is released if it is whole, and given up otherwise.
-    fn finish(&mut self, first: u64, release: &mut impl FnMut(&[u8])) {
+    fn finish(&mut self, first: u64, release: &mut impl FnMut(&[u8], Option<Origin>)) {
         let Some(packet) = self.packets.remove(&first) else { return };
         self.next = self.next.max(first + packet.chunks.len() as u64);
         if packet.is_whole() {
             self.done.insert(first);
-            release(&packet.chunks.into_iter().flatten().flatten().collect::<Vec<u8>>());
+            packet.leave(release);
         } else {
             self.late += 1;
         }
@@ -209,6 +226,27 @@ impl Receiving {
 impl Partial {
     fn is_whole(&self) -> bool {
         self.chunks.iter().all(Option::is_some)
+    }
+
+    /// Hands over the packet, or those of a blob.
+    fn leave(self, release: &mut impl FnMut(&[u8], Option<Origin>)) {
+        let bytes: Vec<u8> = self.chunks.into_iter().flatten().flatten().collect();
+        let mut leave = |packet: &[u8]| match packet.split_last_chunk() {
+            Some((payload, origin)) if self.is_timed => release(payload, Some(Origin::of_bytes(*origin))),
+            None if self.is_timed => {}
+            _ => release(packet, None),
+        };
+        if !self.is_blob {
+            return leave(&bytes);
+        }
+        let mut rest = &bytes[..];
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let Some((packet, after)) = after.split_at_checked(u16::from_be_bytes(*length).into()) else {
+                return;
+            };
+            leave(packet);
+            rest = after;
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use super::receiving::Receiving;
+use super::release::Origin;
 use super::sending::Sending;
 use super::*;
 use proptest::prelude::*;
@@ -44,9 +45,9 @@ fn sent(service: Service, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn released(datagrams: &[Vec<u8>]) -> (Vec<Vec<u8>>, Receiving) {
     let (mut receiving, mut released) = (Receiving::default(), Vec::new());
     for (datagram, millis) in datagrams.iter().zip(0..) {
-        receiving.datagram(datagram, None, &Parity, at(millis), |packet| released.push(packet.to_vec()));
+        receiving.datagram(datagram, None, &Parity, at(millis), |packet, _| released.push(packet.to_vec()));
     }
-    receiving.on_timer(at(100_000), |packet| released.push(packet.to_vec()));
+    receiving.on_timer(at(100_000), |packet, _| released.push(packet.to_vec()));
     (released, receiving)
 }
 fn packet(number: u8, length: usize) -> Vec<u8> {
@@ -78,6 +79,91 @@ fn a_repair_restores_a_lost_chunk() {
 }
 
 #[test]
+fn short_packets_are_joined_while_there_is_room_and_time() {
+    let service = Service { chunk: 100, join: Some(Span::from_millis(5)), ..Service::default() };
+    let (mut sending, mut sent) = (Sending::new(service), Vec::new());
+    let send = |sending: &mut Sending, packet: &[u8], now: Time, sent: &mut Vec<Vec<u8>>| {
+        assert!(sending.packet(packet, &Parity, now, |bytes| sent.push(bytes.to_vec())));
+    };
+    let packets = [
+        packet(1, 40),
+        packet(2, 0),
+        packet(3, 50),
+        packet(4, 60),
+        packet(5, 98),
+        packet(6, 99),
+        packet(7, 10),
+    ];
+    send(&mut sending, &packets[0], at(0), &mut sent);
+    assert_eq!((sending.next_time(), sent.len()), (at(5), 0));
+    send(&mut sending, &packets[1], at(1), &mut sent);
+    // The third fits, and the fourth does not: three leave together.
+    send(&mut sending, &packets[2], at(2), &mut sent);
+    send(&mut sending, &packets[3], at(3), &mut sent);
+    assert_eq!(
+        (sent.iter().map(Vec::len).collect::<Vec<_>>(), sending.next_time()),
+        (vec![96 + ORIGINAL], at(8))
+    );
+    // One that waits alone leaves as it is, also before one that is too long to be joined.
+    send(&mut sending, &packets[4], at(4), &mut sent);
+    send(&mut sending, &packets[5], at(5), &mut sent);
+    assert_eq!(
+        sent[1..].iter().map(Vec::len).collect::<Vec<_>>(),
+        [60, 98, 99].map(|length| length + ORIGINAL)
+    );
+    send(&mut sending, &packets[6], at(6), &mut sent);
+    sending.on_timer(&Parity, at(10), |_| panic!("it waits"));
+    sending.on_timer(&Parity, at(11), |bytes| sent.push(bytes.to_vec()));
+    assert_eq!((sent[4].len(), sending.next_time()), (10 + ORIGINAL, Time::NEVER));
+    assert_eq!(released(&sent).0, packets);
+}
+
+#[test]
+fn what_a_blob_says_of_its_packets_is_not_believed() {
+    let service = Service { join: Some(Span::from_millis(5)), ..Service::default() };
+    let mut datagrams = sent(service, &[packet(1, 10), packet(2, 10)]);
+    assert_eq!(datagrams.len(), 1);
+    // The second packet says that it is longer than what is there.
+    datagrams[0][13] += 1;
+    assert_eq!(released(&datagrams).0, [packet(1, 10)]);
+}
+
+#[test]
+fn timed_packets_come_with_the_time_of_their_origin_also_when_they_are_joined_cut_or_restored() {
+    let [base, total] = [3, 4];
+    let service = Service {
+        base,
+        total,
+        chunk: 100,
+        is_timed: true,
+        join: Some(Span::from_millis(2)),
+        ..Service::default()
+    };
+    let packets = [packet(1, 20), packet(2, 30), packet(3, 250), packet(4, 96)];
+    let (mut sending, mut datagrams) = (Sending::new(service), Vec::new());
+    for (number, packet) in (0..).zip(&packets) {
+        assert!(sending.packet(packet, &Parity, at(number), |bytes| datagrams.push(bytes.to_vec())));
+    }
+    sending.on_timer(&Parity, at(10), |bytes| datagrams.push(bytes.to_vec()));
+    for lost in 0..3 {
+        let mut come = datagrams.clone();
+        come.remove(lost);
+        let (mut receiving, mut had) = (Receiving::default(), Vec::new());
+        for datagram in &come {
+            receiving.datagram(datagram, None, &Parity, at(100), |packet, origin| {
+                had.push((packet.to_vec(), origin))
+            });
+        }
+        had.sort_by_key(|(packet, _)| packet[0]);
+        let expected: Vec<_> = (0..)
+            .zip(&packets)
+            .map(|(number, packet)| (packet.clone(), Some(Origin::at(at(number)))))
+            .collect();
+        assert_eq!(had, expected, "without {lost}");
+    }
+}
+
+#[test]
 fn packets_wait_for_predecessors_as_long_as_the_service_says_and_no_longer_than_their_deadline() {
     let hold_back = Some(Span::from_millis(100));
     let service = Service { hold_back, ..Service::default() };
@@ -86,20 +172,20 @@ fn packets_wait_for_predecessors_as_long_as_the_service_says_and_no_longer_than_
     let mut receiving = Receiving::default();
     let mut had = Vec::new();
     let mut take = |receiving: &mut Receiving, which: usize, due: Option<Time>, now: Time| {
-        receiving.datagram(&datagrams[which], due, &Parity, now, |packet| had.push((packet[0], now)));
+        receiving.datagram(&datagrams[which], due, &Parity, now, |packet, _| had.push((packet[0], now)));
     };
     take(&mut receiving, 0, None, at(0));
     take(&mut receiving, 2, None, at(1));
     take(&mut receiving, 1, None, at(50));
     assert_eq!(had, [(1, at(0)), (2, at(50)), (3, at(50))]);
     let mut receiving = Receiving::default();
-    receiving.datagram(&datagrams[0], None, &Parity, at(0), |_| ());
-    receiving.datagram(&datagrams[2], Some(at(30)), &Parity, at(1), |_| panic!("it waits for packet 2"));
+    receiving.datagram(&datagrams[0], None, &Parity, at(0), |_, _| ());
+    receiving.datagram(&datagrams[2], Some(at(30)), &Parity, at(1), |_, _| panic!("it waits for packet 2"));
     assert_eq!(receiving.next_time(), at(30));
     let mut had = 0;
-    receiving.on_timer(at(30), |packet| had = packet[0]);
+    receiving.on_timer(at(30), |packet, _| had = packet[0]);
     assert_eq!(had, 3);
-    receiving.datagram(&datagrams[1], None, &Parity, at(60), |_| panic!("it is too late"));
+    receiving.datagram(&datagrams[1], None, &Parity, at(60), |_, _| panic!("it is too late"));
     assert_eq!(receiving.late(), 1);
 }
 
@@ -129,12 +215,15 @@ proptest! {
         lengths in prop::collection::vec(0usize..400, 1..40),
         base in 1u8..6,
         coded in any::<bool>(),
+        join in prop::option::of(1u64..10),
+        is_timed in any::<bool>(),
         hold in 0u64..50,
         order in prop::collection::vec((any::<prop::sample::Index>(), 0u8..10), 0..200),
     ) {
         let total = base + u8::from(coded);
         let hold_back = Some(Span::from_millis(hold));
-        let service = Service { base, total, chunk: 100, hold_back, ..Service::default() };
+        let join = join.map(Span::from_millis);
+        let service = Service { base, total, chunk: 100, join, is_timed, hold_back, ..Service::default() };
         let packets: Vec<Vec<u8>> = (0..).zip(&lengths).map(|(number, length)| packet(number, *length)).collect();
         let mut datagrams = sent(service, &packets);
         for (which, what) in order {

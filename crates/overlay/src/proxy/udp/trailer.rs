@@ -4,10 +4,11 @@
 //! |---|---|---|
 //! | chunk | blob 1, packet 5, chunk 5, chunks 5 | 2 |
 //! | repair | base 8, repairs 8, length of a symbol 16 | 4 |
-//! | control | repair 1, in order 1, coded 1, slot 5, group 24; sequence 32; bytes in all 64; priority 8; loss threshold 8; hold 16 | 20 |
+//! | control | repair 1, in order 1, coded 1, slot 5, group 24; sequence 32; timed 1, bytes in all 63; priority 8; loss threshold 8; hold 16 | 20 |
 //!
 //! A datagram is payload, chunk, control; or a repair's symbol, repair, control. The digest gives the fields, not their order in a datagram,
-//! which is this crate's.
+//! which is this crate's. So are three things: in a blob each packet stands after its length (16 bits); a bit of the count of bytes says
+//! whether packets of the flow are timed; and a timed packet ends with the time of its origin ([`super::release::Origin`]).
 
 use crate::message::Malformed;
 use weir_base::Span;
@@ -18,6 +19,8 @@ const CONTROL: usize = 20;
 const REPAIR: usize = 4;
 /// Chunks of a packet, and slots of a group, at most: 5 bits.
 pub const MOST: u8 = 31;
+/// The bit beside the count of bytes.
+const TIMED: u64 = 1 << 63;
 
 /// Which part of a packet a datagram has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Chunk {
     pub chunk: u8,
     /// How many the packet has, 1 to [`MOST`].
     pub chunks: u8,
+    /// Whether it is a blob: several short packets, each after its length. It is a chunk by itself.
+    pub is_blob: bool,
 }
 
 /// What a repair repairs.
@@ -59,13 +64,15 @@ pub struct Trailers {
     pub is_ordered: bool,
     /// Whether its group has repairs.
     pub is_coded: bool,
+    /// Whether packets end with the time of their origin.
+    pub is_timed: bool,
     /// Its place among the sources, or the repairs, of its group; at most [`MOST`].
     pub slot: u8,
     /// The number of its group, 24 bits.
     pub group: u32,
     /// The number of the datagram among originals; of a repair that of its group's first source.
     pub sequence: u32,
-    /// Bytes of payload that the flow has sourced, this one's included.
+    /// Bytes of payload that the flow has sourced, this one's included: 63 bits.
     pub total: u64,
     /// Priority of the flow, whole.
     pub priority: u8,
@@ -79,9 +86,11 @@ impl Trailers {
     /// Writes them behind what is there.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         match self.kind {
-            Kind::Original(Chunk { packet, chunk, chunks }) => {
-                let bits =
-                    u16::from(packet & MOST) << 10 | u16::from(chunk & MOST) << 5 | u16::from(chunks & MOST);
+            Kind::Original(Chunk { packet, chunk, chunks, is_blob }) => {
+                let bits = u16::from(is_blob) << 15
+                    | u16::from(packet & MOST) << 10
+                    | u16::from(chunk & MOST) << 5
+                    | u16::from(chunks & MOST);
                 bytes.extend_from_slice(&bits.to_be_bytes());
             }
             Kind::Repair(Repair { base, repairs, length }) => {
@@ -95,7 +104,8 @@ impl Trailers {
         let first = flags | u32::from(self.slot & MOST) << 24 | self.group & 0xff_ffff;
         bytes.extend_from_slice(&first.to_be_bytes());
         bytes.extend_from_slice(&self.sequence.to_be_bytes());
-        bytes.extend_from_slice(&self.total.to_be_bytes());
+        let total = self.total & !TIMED | if self.is_timed { TIMED } else { 0 };
+        bytes.extend_from_slice(&total.to_be_bytes());
         bytes.extend_from_slice(&[self.priority, self.threshold]);
         bytes.extend_from_slice(&(self.hold.as_millis().min(0xffff) as u16).to_be_bytes());
     }
@@ -124,20 +134,22 @@ impl Trailers {
             let (payload, bits) = rest.split_last_chunk::<2>().ok_or(Malformed)?;
             let bits = u16::from_be_bytes(*bits);
             let [packet, chunk, chunks] = [10, 5, 0].map(|shift| (bits >> shift) as u8 & MOST);
-            // The study also packs several small packets into one datagram, a blob; weir sends none.
-            if bits >> 15 == 1 || chunk >= chunks {
+            let is_blob = bits >> 15 == 1;
+            if chunk >= chunks || is_blob && chunks > 1 {
                 return Err(Malformed);
             }
-            (payload, Kind::Original(Chunk { packet, chunk, chunks }))
+            (payload, Kind::Original(Chunk { packet, chunk, chunks, is_blob }))
         };
+        let total = u64::from_be_bytes(total);
         let trailers = Trailers {
             kind,
             is_ordered: set(30),
             is_coded: set(29),
+            is_timed: total & TIMED != 0,
             slot,
             group,
             sequence,
-            total: u64::from_be_bytes(total),
+            total: total & !TIMED,
             priority,
             threshold,
             hold: Span::from_millis(u16::from_be_bytes([hold, low]).into()),
@@ -152,9 +164,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn kind() -> impl Strategy<Value = Kind> {
-        let chunk = (0..=MOST, 1..=MOST, 0..=MOST).prop_map(|(packet, chunks, chunk)| {
-            Kind::Original(Chunk { packet, chunk: chunk % chunks, chunks })
-        });
+        let chunk =
+            (0..=MOST, 1..=MOST, 0..=MOST, any::<bool>()).prop_map(|(packet, chunks, chunk, is_blob)| {
+                let chunks = if is_blob { 1 } else { chunks };
+                Kind::Original(Chunk { packet, chunk: chunk % chunks, chunks, is_blob })
+            });
         let repair = (1..=MOST, 32u8.., 0u16..40)
             .prop_map(|(base, repairs, length)| Kind::Repair(Repair { base, repairs, length }));
         prop_oneof![chunk, repair]
@@ -164,17 +178,18 @@ mod tests {
         #[test]
         fn what_is_written_is_read(
             kind in kind(),
-            flags in any::<[bool; 2]>(),
+            flags in any::<[bool; 3]>(),
             slot in 0..=MOST,
-            numbers in (0u32..1 << 24, any::<u32>(), any::<u64>(), any::<u8>(), any::<u8>(), any::<u16>()),
+            numbers in (0u32..1 << 24, any::<u32>(), 0u64..1 << 63, any::<u8>(), any::<u8>(), any::<u16>()),
             payload in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             let (group, sequence, total, priority, threshold, hold) = numbers;
-            let [is_ordered, is_coded] = flags;
+            let [is_ordered, is_coded, is_timed] = flags;
             let is_coded = is_coded || matches!(kind, Kind::Repair(_));
             let hold = Span::from_millis(hold.into());
-            let trailers =
-                Trailers { kind, is_ordered, is_coded, slot, group, sequence, total, priority, threshold, hold };
+            let trailers = Trailers {
+                kind, is_ordered, is_coded, is_timed, slot, group, sequence, total, priority, threshold, hold
+            };
             let mut bytes = payload.clone();
             if let Kind::Repair(Repair { length, .. }) = kind {
                 bytes.resize(length.into(), 0);

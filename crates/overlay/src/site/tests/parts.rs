@@ -190,3 +190,79 @@ fn what_an_edge_sends_as_parts_and_is_none_leaves_nothing() {
     wrong[3] += 1;
     assert!(!datagram::write(&whole, fate, &wrong, &mut vec![]));
 }
+
+/// Sends datagrams of 50 bytes, one each millisecond, by a service.
+fn short(service_json: serde_json::Value, count: u8) -> Pair {
+    let mut pair = pair(vec![service(service_json)]);
+    for number in 0..count {
+        pair.tick(&[datagram(HERE, THERE, &[number; 50])]);
+    }
+    pair.ticks(300);
+    pair
+}
+
+#[test]
+fn short_datagrams_of_a_service_are_joined_and_leave_as_they_came() {
+    let apart = short(serde_json::json!({ "name": "apart" }), 60);
+    let joined = short(serde_json::json!({ "name": "joined", "join": "10 ms" }), 60);
+    for pair in [&apart, &joined] {
+        assert_eq!(come(pair), (0..60).collect::<Vec<u8>>());
+        assert!(
+            pair.delivered[1]
+                .iter()
+                .all(|datagram| datagram.len() == 78 && read(datagram).unwrap().checksum == 1)
+        );
+    }
+    let admitted = |pair: &Pair| pair.sites[0].told().map(|flow| flow.admitted).sum::<u64>();
+    // Each waits for 10 ms at most: ten or eleven leave together.
+    assert_eq!(admitted(&apart), 60);
+    assert!((5..=7).contains(&admitted(&joined)), "{}", admitted(&joined));
+}
+
+#[test]
+fn a_marked_datagram_is_joined_to_no_other_one_and_keeps_its_place_and_its_mark() {
+    let mut pair = pair(vec![service(serde_json::json!({ "name": "joined", "join": "50 ms" }))]);
+    for number in 0..6 {
+        let mut sent = datagram(HERE, THERE, &[number; 50]);
+        if number == 3 {
+            // ECT(0), with the header's checksum made anew by the reader of it.
+            sent[1] |= 2;
+        }
+        pair.tick(&[sent]);
+    }
+    pair.ticks(300);
+    assert_eq!(come(&pair), (0..6).collect::<Vec<u8>>());
+    let marks: Vec<u8> = pair.delivered[1].iter().map(|datagram| datagram[1] & 3).collect();
+    assert_eq!(marks, [0, 0, 0, 2, 0, 0]);
+    assert_eq!(pair.sites[0].told().map(|flow| flow.admitted).sum::<u64>(), 3);
+}
+
+#[test]
+fn datagrams_of_a_service_with_smoothed_release_leave_with_the_spacing_that_they_had() {
+    // One enters each 20 ms, and each second one is held up for 20 ms on its way, until the next one comes.
+    let spacing = |smooth: bool| {
+        let mut pair = pair(vec![service(serde_json::json!({ "name": "call", "smooth": smooth }))]);
+        let mut held = None;
+        pair.passes = Box::new(move |number, packet| {
+            if number % 2 == 1 {
+                held = Some(packet);
+                return vec![];
+            }
+            [held.take(), Some(packet)].into_iter().flatten().collect()
+        });
+        let (mut left, mut ticks) = (vec![], 0);
+        for number in 0..100 {
+            pair.tick(&[datagram(HERE, THERE, &[number; 50])]);
+            for _ in 0..20 {
+                pair.ticks(1);
+                ticks += 1;
+                left.extend(pair.delivered[1].drain(..).map(|datagram| (ticks, datagram.last().copied())));
+            }
+        }
+        assert!(left.iter().map(|(_, number)| number.unwrap()).eq(0..left.len() as u8) && left.len() > 95);
+        left.windows(2).skip(40).map(|two| two[1].0 - two[0].0).collect::<Vec<i32>>()
+    };
+    let [bare, smooth] = [false, true].map(spacing);
+    assert!(bare.contains(&0), "two leave at once: {bare:?}");
+    assert!(smooth.iter().all(|gap| (8..=32).contains(gap)), "{smooth:?}");
+}

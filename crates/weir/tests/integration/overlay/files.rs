@@ -5,18 +5,19 @@ use crate::hosts::{BLOCK, Serving, bytes, send_signal, serving, text, weir};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 const GROUP: &str = "239.1.2.3";
 
 /// The sites with their nodes, and a folder for each to receive in.
-struct Sites {
-    nodes: Vec<Node>,
-    triangle: Triangle,
+pub(super) struct Sites {
+    pub(super) nodes: Vec<Node>,
+    pub(super) triangle: Triangle,
 }
 
 /// Carries what the nodes a and b say to each other, but for each 30th packet. Nodes a and b believe that it is the other one.
@@ -65,7 +66,7 @@ fn learnt_node(node: &Mutex<Option<SocketAddr>>) -> Option<SocketAddr> {
 
 impl Sites {
     /// `None` if they cannot be made.
-    fn new() -> Option<Sites> {
+    pub(super) fn new() -> Option<Sites> {
         Sites::changed(|_| {})
     }
 
@@ -83,18 +84,18 @@ impl Sites {
         Some(sites)
     }
 
-    fn folder_of(&self, node: usize) -> PathBuf {
+    pub(super) fn folder_of(&self, node: usize) -> PathBuf {
         self.triangle.folder.path().join(format!("in-{}", NAMES[node]))
     }
 
     /// A receiver of what site a sends.
-    fn receive(&self, node: usize, more: &[&str]) -> Serving {
+    pub(super) fn receive(&self, node: usize, more: &[&str]) -> Serving {
         let mut command = weir(&["overlay", "receive"]);
         command.arg(self.folder_of(node)).args(["--from", "10.1.0.0/16"]).args(more);
         self.triangle.inside(node, || serving(command)).0
     }
 
-    fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+    pub(super) fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
         let path = self.triangle.folder.path().join(name);
         fs::write(&path, contents).unwrap();
         path
@@ -107,7 +108,7 @@ impl Sites {
         self.triangle.inside(0, || command.spawn().unwrap())
     }
 
-    fn send(&self, files: &[&Path], to: &str, more: &[&str]) -> Output {
+    pub(super) fn send(&self, files: &[&Path], to: &str, more: &[&str]) -> Output {
         self.begin(files, to, more).wait_with_output().unwrap()
     }
 
@@ -118,17 +119,21 @@ impl Sites {
 
     /// Waits until a part of a file has this length.
     fn until_part(&self, node: usize, name: &str, length: usize) {
-        let part = self.folder_of(node).join(format!("{name}.weir-part"));
-        let begun = Instant::now();
-        while fs::metadata(&part).map_or(0, |about| about.len()) < length as u64 {
-            assert!(begun.elapsed() < PATIENCE, "nothing arrives at {}", NAMES[node]);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        until_long(&self.folder_of(node).join(format!("{name}.weir-part")), length);
     }
 
     /// Puts a queue of the kernel before the link from a node to another one.
-    fn queue(&self, from: usize, to: usize, how: &str) {
+    pub(super) fn queue(&self, from: usize, to: usize, how: &str) {
         self.triangle.inside(from, || run(&format!("tc qdisc add dev to-{} root {how}", NAMES[to])));
+    }
+}
+
+/// Waits until a file has this length.
+fn until_long(file: &Path, length: usize) {
+    let begun = Instant::now();
+    while fs::metadata(file).map_or(0, |about| about.len()) < length as u64 {
+        assert!(begun.elapsed() < PATIENCE, "nothing arrives at {}", file.display());
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
@@ -196,6 +201,65 @@ fn a_transfer_that_is_killed_goes_on_with_the_missing_blocks() {
         "{}",
         text(&gone.stderr)
     );
+}
+
+/// Room on the disk of a receiver, and the part of it that something else takes.
+const DISK: usize = 40 << 20;
+
+/// A receiver whose folder is a file system of its own, which is gone with it. Returns where others find the folder.
+fn on_a_small_disk(sites: &Sites, node: usize, more: &str) -> (Serving, PathBuf) {
+    let (folder, weir) = (sites.folder_of(node), env!("CARGO_BIN_EXE_weir"));
+    let script = format!(
+        "mount -t tmpfs -o size={DISK} none {0} && exec {weir} overlay receive {0} --from 10.1.0.0/16 {more}",
+        folder.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]);
+    let receiver = sites.triangle.inside(node, || serving(command)).0;
+    let there = format!("/proc/{}/root{}", receiver.id(), folder.display());
+    (receiver, there.into())
+}
+
+#[test]
+fn a_full_disk_is_told_to_the_sender_and_the_transfer_goes_on_when_there_is_room() {
+    let Some(sites) = Sites::new() else { return };
+    [1, 2].into_iter().for_each(|to| sites.queue(0, to, SLOW));
+    for (node, to, more) in
+        [(1, site(1).to_string(), String::new()), (2, GROUP.into(), format!("--group {GROUP}"))]
+    {
+        let (_receiver, folder) = on_a_small_disk(&sites, node, &more);
+        let contents = bytes(6 * BLOCK + 5);
+        let file = sites.file("data", &contents);
+        let (there, part) = (folder.join("data"), folder.join("data.weir-part"));
+        let begun = sites.begin(&[&file], &to, &[]);
+        until_long(&part, BLOCK);
+        // Something else fills the disk while the file comes.
+        let mut filler = fs::File::create(folder.join("filler")).unwrap();
+        assert!(filler.write_all(&vec![1; DISK]).is_err());
+        let output = begun.wait_with_output().unwrap();
+        // Of a group each receiver has a line.
+        let told = text(&output.stdout) + &text(&output.stderr);
+        assert!(
+            told.contains("\"data\" cannot be written") && told.contains("No space left on device"),
+            "{told}"
+        );
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(!there.exists(), "what is not whole has its name");
+        // While the disk is full, the same command is told so before anything is sent.
+        let full = sites.send(&[&file], &to, &[]);
+        let told = text(&full.stdout) + &text(&full.stderr);
+        assert!(!full.status.success() && told.contains("do not fit the disk"), "{told}");
+        assert!(!there.exists());
+        drop(filler);
+        fs::remove_file(folder.join("filler")).unwrap();
+        let told = sites.sent(&[&file], &to, &[]);
+        assert!(fs::read(&there).unwrap() == contents && !part.exists());
+        // What had come before the disk was full is not sent again. A group is told once what each of its receivers lacks.
+        if node == 1 {
+            let kept = told["kept_bytes"].as_u64().unwrap();
+            assert!(kept >= BLOCK as u64 && kept < contents.len() as u64, "{told}");
+        }
+    }
 }
 
 #[test]

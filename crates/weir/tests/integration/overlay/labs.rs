@@ -51,11 +51,20 @@ impl Place {
 
     /// Runs the lab, and returns what its summary says of each group.
     fn run(&self) -> Vec<Value> {
+        self.told("groups")
+    }
+
+    /// The same of each flow.
+    fn flows(&self) -> Vec<Value> {
+        self.told("flows")
+    }
+
+    fn told(&self, of: &str) -> Vec<Value> {
         let output = self.command(&["run", "lab.toml", "--on", "live", "--out", "out"]).output().unwrap();
         let summary = fs::read(self.folder.path().join("out/summary.json"))
             .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
         let summary: Value = serde_json::from_slice(&summary).unwrap();
-        summary["runs"][0]["groups"].as_array().unwrap_or_else(|| panic!("{}", text(&output.stderr))).clone()
+        summary["runs"][0][of].as_array().unwrap_or_else(|| panic!("{}", text(&output.stderr))).clone()
     }
 
     /// The processes of this test, beside those that have ended.
@@ -129,6 +138,46 @@ fn a_stream_over_proxies_of_a_lab_arrives_whole() {
 }
 
 #[test]
+fn datagrams_to_a_group_reach_the_hosts_that_have_joined_it() {
+    for source in ["fabric", "socket"] {
+        let lab = format!(
+            "{TRIANGLE}[traffic.all]\nfrom = \"a\"\nmulticast = [\"b\", \"c\"]\nstart = \"1 s\"\n\
+             workload = {{ kind = \"udp\", rate = \"2 Mbit/s\", packet = \"1052 B\", source = \"{source}\" }}\n"
+        );
+        let Some(place) = Place::new("group", &lab.replace("3 s", "5 s")) else { return };
+        let flows = place.flows();
+        assert_eq!(flows.len(), 2);
+        for flow in &flows {
+            // 4 s of 2 Mbit/s, of which the first packets wait for the overlay to know the member.
+            let read = flow["read_bytes"].as_u64().unwrap();
+            assert!(read.is_multiple_of(1024) && (500_000..=1_000_000).contains(&read), "{source}: {flow}");
+        }
+    }
+}
+
+#[test]
+fn what_goes_beside_the_overlay_takes_its_links_without_its_nodes() {
+    // The direct link is the longer way: the packets of the group beside the overlay pass c.
+    let lab = format!(
+        "{TRIANGLE}[traffic.carried]\nfrom = \"a\"\nto = \"b\"\ntransport = \"relay\"\n\
+         workload = {{ kind = \"transfer\", size = \"200 kB\" }}\n\
+         [traffic.file]\nfrom = \"a\"\nto = \"b\"\noverlay = false\nworkload = {{ kind = \"transfer\", size = \"300 kB\" }}\n\
+         [traffic.datagrams]\nfrom = \"b\"\nto = \"a\"\noverlay = false\n\
+         workload = {{ kind = \"udp\", rate = \"1 Mbit/s\", packet = \"1500 B\" }}\n"
+    )
+    .replace("rate = \"10 Mbit/s\", delay = \"5 ms\" }\nac", "rate = \"10 Mbit/s\", delay = \"40 ms\" }\nac")
+    .replace("3 s", "6 s");
+    let Some(place) = Place::new("beside", &lab) else { return };
+    let groups = place.run();
+    assert_eq!([bytes_read(&groups[0]), bytes_read(&groups[1])], [200_000, 300_000]);
+    // 1 Mbit/s for 6 s, and no node has an admission for it.
+    assert!(bytes_read(&groups[2]) > 600_000 && groups[2]["transit_ms"].is_null(), "{}", groups[2]);
+    // The time of a round trip is that of the links, four of 5 ms, and is read from the hosts' own headers.
+    let round_trip = groups[1]["rtt_ms"]["p50"].as_f64().unwrap();
+    assert!((20.0..80.0).contains(&round_trip), "{round_trip}");
+}
+
+#[test]
 fn daemons_end_with_a_run_that_is_killed() {
     let lab = format!(
         "{TRIANGLE}[traffic.there]\nfrom = \"a\"\nto = \"b\"\nworkload = {{ kind = \"udp\", rate = \"1 Mbit/s\" , packet = \"1052 B\" }}\n"
@@ -152,12 +201,19 @@ fn what_daemons_cannot_do_is_refused() {
     let there = format!("[traffic.x]\nfrom = \"a\"\nto = \"b\"\n{udp}");
     for (lab, told) in [
         (
-            format!("{TRIANGLE}[traffic.x]\nfrom = \"a\"\nmulticast = [\"b\", \"c\"]\n{udp}"),
-            "group x: hosts of a live lab neither join groups nor send to them",
+            format!(
+                "{TRIANGLE}[traffic.x]\nfrom = \"a\"\nmulticast = [\"b\", \"c\"]\n{udp}[traffic.y]\nfrom = \"c\"\nmulticast = [\"b\"]\n{udp}"
+            ),
+            "behind the node b both receive what is sent to groups",
         ),
         (
-            format!("{TRIANGLE}{there}overlay = false\n"),
-            "group x: it passes routers of the overlay beside it",
+            format!("{TRIANGLE}{there}overlay = false\nip = 6\n"),
+            "group x: it goes beside the overlay over IPv6",
+        ),
+        (
+            format!("{TRIANGLE}{there}overlay = false\n")
+                .replace("nodes = [\"a\", \"b\", \"c\"]", "nodes = [\"b\", \"c\"]"),
+            "packets beside the overlay pass the router a, which is no node",
         ),
         (format!("{TRIANGLE}planner = true\n{there}"), "[overlay] planner = true cannot be set"),
         (

@@ -203,3 +203,42 @@ fn a_datagram_longer_than_a_packet_arrives_whole() {
         assert_eq!(status["packets"][none], 0, "{none}");
     }
 }
+
+#[test]
+fn short_datagrams_share_packets_and_arrive_as_they_were_sent() {
+    let Some(triangle) = Triangle::new() else { return };
+    let service = "[[service]]\nname = 'call'\nports = 5000\njoin = '20 ms'\nsmooth = true\n";
+    (0..NAMES.len()).for_each(|node| triangle.write(node, service));
+    let _nodes = triangle.start_all();
+    let (from, to) = (triangle.socket(0, 4000), triangle.socket(1, 5000));
+    deliver(&from, &to, b"first");
+    let admitted = || triangle.status(0)["packets"]["admitted"].as_u64().unwrap();
+    let (before, count) = (admitted(), 200_u8);
+    let (mut come, mut buffer) = (vec![], [0; 2048]);
+    let mut take = |come: &mut Vec<u8>| {
+        while let Ok((length, _)) = to.recv_from(&mut buffer) {
+            // Copies of the first one may come late.
+            if length == 60 {
+                assert!(buffer[..length].iter().all(|byte| *byte == buffer[0]));
+                come.push(buffer[0]);
+            }
+        }
+    };
+    to.set_nonblocking(true).unwrap();
+    for number in 0..count {
+        from.send_to(&[number; 60], to.local_addr().unwrap()).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        take(&mut come);
+    }
+    let begun = Instant::now();
+    while come.len() < count.into() {
+        assert!(begun.elapsed() < PATIENCE, "{} have come", come.len());
+        std::thread::sleep(Duration::from_millis(5));
+        take(&mut come);
+    }
+    come.sort_unstable();
+    assert!(come.into_iter().eq(0..count));
+    // 17 of them fit a packet, of what comes within 20 ms.
+    let packets = admitted() - before;
+    assert!(packets <= u64::from(count) / 4, "{packets} packets");
+}
