@@ -120,6 +120,7 @@ fn add_flow(
         terms: terms(run, flow, carriage),
         coupled: carriage.coupled,
         is_sensitive: *is_sensitive,
+        is_answer: false,
         inner: Inner {
             source: address(pair.from, group.ip),
             destination: multicast.map_or_else(|| address(pair.to, group.ip), |group| group.0),
@@ -153,6 +154,7 @@ fn answer(
         terms: Terms::elastic(Default::default()),
         coupled: None,
         is_sensitive: false,
+        is_answer: true,
         inner: Inner {
             source: address(to, ip),
             destination: address(from, ip),

@@ -4,11 +4,14 @@
 //! Source: digest A 7.2 to A 7.5, G 1.3, G 2.6. The study admits in ticks of a millisecond with a random part; here a timer is exact, so
 //! each packet has its own time.
 
+mod pace;
+
+pub(crate) use pace::Credit;
+
 use crate::utility::{Config, Rule, Seen, Verdict, flog, log, strap};
+use pace::Pace;
 use weir_base::{Bytes, Random, Rate, Span, Time};
 
-/// Longest time by which a late packet may be caught up (digest A 7.3).
-const CATCH_UP: Span = Span::from_millis(2);
 /// Stands for no limit: packets are admitted as they come.
 const UNPACED: Rate = Rate::from_mbit_per_sec(100_000);
 
@@ -153,8 +156,7 @@ pub struct Admission {
     again: Time,
     /// When it came to stand as it does.
     since: Time,
-    rate: Rate,
-    next: Time,
+    pace: Pace,
     sent: Bytes,
     toggles: u32,
     random: Random,
@@ -172,8 +174,7 @@ impl Admission {
             running: Running::Elastic,
             again: Time::NEVER,
             since: Time::ZERO,
-            rate: Rate::from_bits_per_sec(0),
-            next: begins,
+            pace: Pace::new(Rate::from_bits_per_sec(0), begins),
             sent: Bytes::ZERO,
             toggles: 0,
             random,
@@ -207,7 +208,7 @@ impl Admission {
         self.terms.utility.whole(self.terms.offered)
     }
 
-    /// The present rate.
+    /// The rate when it was last looked at.
     pub fn rate(&self) -> Rate {
         match (&self.running, self.standing) {
             (_, standing) if standing != Standing::On => Rate::from_bits_per_sec(0),
@@ -215,7 +216,7 @@ impl Admission {
                 let part = self.strap().map_or(1.0, |config| state.part(&config));
                 self.whole().unwrap_or_default().scale(part)
             }
-            _ => self.rate,
+            _ => self.pace.rate(),
         }
     }
 
@@ -245,8 +246,8 @@ impl Admission {
         self.terms.deadline.filter(|_| !matches!(self.terms.utility, Config::Trap(_)))
     }
 
-    /// The rate equation of a flow that is on.
-    fn equation(&self) -> Option<log::Config> {
+    /// The equation by which its rate follows the price while it is on; `None` of one that has its whole rate or nothing.
+    pub(crate) fn equation(&self) -> Option<log::Config> {
         match &self.terms.utility {
             Config::Log(config) => Some(*config),
             Config::Flog(config) => Some(config.log()),
@@ -293,8 +294,8 @@ impl Admission {
             _ => Running::Elastic,
         };
         self.stand(Standing::On, by, reason, now);
-        self.rate = self.equation().map_or_else(|| self.rate(), |equation| equation.cap);
-        self.next = now;
+        let rate = self.equation().map_or_else(|| self.rate(), |equation| equation.cap);
+        self.pace = Pace::new(rate, now);
     }
 
     /// The planner has decided. What does not change how the flow stands is no event.
@@ -324,14 +325,15 @@ impl Admission {
         self.priority = priority;
     }
 
-    /// It is looked at, and does what is due. The rest of the present wait is scaled by the change of the rate.
+    /// It is looked at, and does what is due.
     pub fn update(&mut self, seen: &Seen, now: Time) {
         self.settle_time(now);
         if self.standing == Standing::On {
             self.look(seen, now);
         }
         if self.standing == Standing::On {
-            self.pace(self.paced(seen), now);
+            let rate = self.paced(seen);
+            self.pace.set(rate, now);
         }
     }
 
@@ -374,26 +376,19 @@ impl Admission {
         self.again = steps.map_or(Time::NEVER, |config| now + config.restart());
     }
 
-    fn pace(&mut self, rate: Rate, now: Time) {
-        if rate == self.rate {
-            return;
-        }
-        let wait = self.next.since(now);
-        if self.next == Time::NEVER {
-            self.next = now;
-        } else if rate.bits_per_sec() == 0 {
-            self.next = Time::NEVER;
-        } else if !wait.is_zero() {
-            let scaled = wait.scale(self.rate.bits_per_sec() as f64 / rate.bits_per_sec() as f64);
-            self.next = now + scaled;
-        }
-        self.rate = rate;
+    /// The credit that it lacks for its next packet.
+    pub(crate) fn lacks(&self, now: Time) -> Credit {
+        self.pace.lacks(now)
+    }
+
+    /// Its rate was counted elsewhere: it is this one now, and it lacks so much for its next packet.
+    pub(crate) fn resume(&mut self, rate: Rate, lacks: Credit, now: Time) {
+        self.pace = Pace::resumed(rate, lacks, now);
     }
 
     /// When the next packet may go; [`Time::NEVER`] if none may at the present rate.
     pub fn next_time(&self) -> Time {
-        let may_go = self.standing == Standing::On && self.rate.bits_per_sec() > 0;
-        if may_go { self.next } else { Time::NEVER }
+        if self.standing == Standing::On { self.pace.next_time() } else { Time::NEVER }
     }
 
     /// When [`Admission::update`] is due though nothing is sent.
@@ -415,7 +410,7 @@ impl Admission {
 
     /// A packet of this length has been admitted.
     pub fn admitted(&mut self, bytes: Bytes, now: Time) {
-        self.next = self.next.max(now - CATCH_UP) + self.rate.time_to_send(bytes);
+        self.pace.admitted(bytes, now);
         self.sent += bytes;
         if let Running::Floored(state) = &mut self.running {
             state.admitted(bytes);

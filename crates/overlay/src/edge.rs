@@ -4,12 +4,14 @@
 //! ([`Edge::has_sent`]). A flow has a place, which is its number for the planner.
 
 mod agenda;
+mod bins;
 mod entry;
+mod meters;
 mod planning;
 
 pub use entry::Entry;
 
-use crate::admission::Terms;
+use crate::admission::{Admission, Terms};
 use crate::cat::Cat;
 use crate::context::Inner;
 use crate::node::Node;
@@ -17,7 +19,9 @@ use crate::nodes::Nodes;
 use crate::packet::{Body, Key};
 use crate::planner::Planner;
 use agenda::Agenda;
-use weir_base::{Bytes, Time};
+use bins::Bins;
+use meters::Meters;
+use weir_base::{Bytes, Rate, Time};
 
 /// A flow that enters the network.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +38,8 @@ pub struct Entering {
     pub coupled: Option<u32>,
     /// Whether it is sensitive to latency.
     pub is_sensitive: bool,
+    /// Whether its packets only answer those of another flow: they wait for no admission.
+    pub is_answer: bool,
     /// The headers of its packets.
     pub inner: Inner,
 }
@@ -43,8 +49,11 @@ pub struct Entering {
 pub struct Edge {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    /// When each of them is looked at again.
-    agenda: Agenda,
+    /// When each of them is looked at again, apart from its meter.
+    agenda: Agenda<Time>,
+    /// The bins that they enter, and what counts the credit of those that wait.
+    bins: Bins,
+    meters: Meters,
     planner: Option<Planner>,
     /// The planner plans from this time on.
     plans_from: Time,
@@ -56,7 +65,9 @@ impl Edge {
         Edge {
             entries: Vec::new(),
             free: Vec::new(),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(Time::NEVER),
+            bins: Bins::default(),
+            meters: Meters::new(),
             planner: is_planned.then(|| Planner::new(Time::ZERO)),
             plans_from: Time::ZERO,
         }
@@ -71,25 +82,24 @@ impl Edge {
 
     /// Opens a flow and returns its place. The place of a flow that was closed is used again.
     pub fn open<B: Body, C: Cat>(&mut self, flow: &Entering, seed: u64, node: &mut Node<B, C>) -> usize {
-        let entry = Entry::new(flow, seed, node);
-        let next = entry.next;
-        match self.free.pop() {
-            Some(at) => {
-                self.entries[at] = Some(entry);
-                self.agenda.set(at, next);
-                at
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.agenda.push(self.entries.len() - 1, next);
-                self.entries.len() - 1
-            }
+        let at = self.free.pop().unwrap_or(self.entries.len());
+        let bin = self.bins.join(flow.to, flow.interested);
+        let entry = Entry::new(flow, at, bin, seed, node);
+        self.agenda.set(at, entry.next);
+        match self.entries.get_mut(at) {
+            Some(place) => *place = Some(entry),
+            None => self.entries.push(Some(entry)),
         }
+        at
     }
 
     /// Closes a flow.
     pub fn close<B: Body, C: Cat>(&mut self, at: usize, node: &mut Node<B, C>) {
         let Some(entry) = self.entries.get_mut(at).and_then(Option::take) else { return };
+        if let Some(seat) = entry.seat {
+            self.meters.leave(seat);
+        }
+        self.bins.leave(entry.bin);
         node.close_flow(entry.at);
         self.agenda.set(at, Time::NEVER);
         self.free.push(at);
@@ -110,21 +120,49 @@ impl Edge {
         self.entries.iter_mut().enumerate().filter_map(|(at, entry)| Some((at, entry.as_mut()?)))
     }
 
+    /// The rate of a flow: of one that waits by the price as it was read last, of another when it last sent.
+    pub fn rate(&self, at: usize) -> Rate {
+        let Some(entry) = self.entry(at) else { return Rate::default() };
+        let counted = entry.seat.and_then(|seat| self.meters.rate(seat));
+        counted.unwrap_or_else(|| entry.admission.rate())
+    }
+
+    /// The price of a flow as it was read last.
+    pub fn price(&self, at: usize) -> Bytes {
+        self.entry(at).map_or(Bytes::ZERO, |entry| self.bins.get(entry.bin).price)
+    }
+
+    /// A flow's utility has another priority from now on, above 0.
+    pub fn set_priority(&mut self, at: usize, priority: f64, now: Time) {
+        self.change(at, now, |admission| admission.set_priority(priority));
+    }
+
+    /// Changes the admission of a flow. Returns whether it may send from now on.
+    fn change(&mut self, at: usize, now: Time, change: impl FnOnce(&mut Admission)) -> bool {
+        let Some(Some(entry)) = self.entries.get_mut(at) else { return false };
+        let was_open = entry.is_open();
+        entry.resume(&mut self.meters, now);
+        change(&mut entry.admission);
+        entry.settle(&mut self.meters, now);
+        self.agenda.set(at, entry.next);
+        entry.is_open() && !was_open
+    }
+
     /// When a flow or the planner has something to do.
     pub fn next_time(&self) -> Time {
-        self.agenda.soonest().min(self.planner_due())
+        self.agenda.soonest().min(self.meters.next_time()).min(self.planner_due())
     }
 
     /// A flow has sent a packet with so many bytes of payload.
     pub fn has_sent<B: Body, C: Cat>(&mut self, at: usize, bytes: u32, node: &Node<B, C>, now: Time) {
         if let Some(Some(entry)) = self.entries.get_mut(at) {
-            entry.has_sent(node, bytes, now);
+            entry.has_sent(bytes, &mut self.bins, &mut self.meters, node, now);
             self.agenda.set(at, entry.next);
         }
     }
 
-    /// Plans, and looks at the flows whose time has come. `around` are the headers of a datagram between nodes, without the overlay's own.
-    /// `opened` is told the places of the flows that may send from now on.
+    /// Plans, and looks at the flows and the meters whose time has come. `around` are the headers of a datagram between nodes, without the
+    /// overlay's own. `opened` is told the places of the flows that may send from now on.
     pub fn on_timer<B: Body, C: Cat>(
         &mut self,
         node: &Node<B, C>,
@@ -133,15 +171,32 @@ impl Edge {
         mut opened: impl FnMut(usize),
     ) {
         self.plan(node, around, now, &mut opened);
+        let Edge { entries, agenda, bins, meters, .. } = self;
         let mut first = 0;
-        while let Some(at) = self.agenda.due(first, now) {
-            if let Some(entry) = &mut self.entries[at] {
-                if entry.look(node, now) {
+        while let Some(at) = agenda.due(first, now) {
+            if let Some(entry) = &mut entries[at] {
+                let was_open = entry.is_open();
+                entry.look(bins, meters, node, now);
+                agenda.set(at, entry.next);
+                if entry.is_open() && !was_open {
                     opened(at);
                 }
-                self.agenda.set(at, entry.next);
             }
             first = at + 1;
         }
+        first = 0;
+        while let Some((meter, bin, equation)) = meters.due(first, now) {
+            let rate = bins.look(bin, node).map(|(k, price)| equation.rate(k, price));
+            meters.look(meter, rate, now, |at, rate, lacks| {
+                if let Some(entry) = &mut entries[at] {
+                    entry.open(rate, lacks, now);
+                    opened(at);
+                }
+            });
+            first = meter + 1;
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,8 @@ use crate::admission::{Admission, Terms};
 use crate::context::{Context, Inner};
 use crate::forward::Reason;
 use crate::node::{Admitted, Config, Counters, Discard, FlowAt, Node, Output, Signal};
-use crate::packet::{GroupId, Packet};
+use crate::nodes::Nodes;
+use crate::packet::{GroupId, Key, Packet};
 use crate::utility::Seen;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -41,6 +42,8 @@ struct Link {
 struct Source {
     node: usize,
     flow: FlowAt,
+    to: Key,
+    interested: Option<Nodes>,
     bytes: u32,
     deadline: Option<Span>,
     admission: Option<Admission>,
@@ -148,6 +151,8 @@ impl Net {
         self.sources.push(Source {
             node: from,
             flow: name,
+            to: flow.to,
+            interested: flow.interested,
             bytes: flow.bytes,
             deadline: flow.deadline,
             admission: flow
@@ -258,7 +263,7 @@ impl Net {
 
     fn emit(&mut self, index: usize) {
         let now = self.now;
-        let Source { node, flow, bytes, deadline, gap, until, .. } = self.sources[index];
+        let Source { node, flow, to, interested, bytes, deadline, gap, until, .. } = self.sources[index];
         if now >= until {
             return;
         }
@@ -271,7 +276,9 @@ impl Net {
                 self.sent[index] += 1;
                 self.call(node, |node, said| node.admit(flow, packet, load, now, said));
             }
-        } else if let (Some(price), Some(k)) = (self.nodes[node].price(flow), self.nodes[node].k()) {
+        } else if let (Some(price), Some(k)) =
+            (self.nodes[node].price_of(to, interested), self.nodes[node].k())
+        {
             let admission = self.sources[index].admission.as_mut().unwrap();
             admission.update(&Seen { k, depth: price, loss: None }, now);
             if admission.is_open(now) {

@@ -331,10 +331,6 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn delay_via(&self, port: usize, to: NodeId) -> Option<Span> {
         self.routes.delay_via(port, to)
     }
-    /// The receivers of a flow that enters here, of those that can be reached.
-    pub fn receivers(&self, flow: FlowAt) -> Nodes {
-        self.flows.get(flow.0).map_or(Nodes::EMPTY, |flow| self.receivers_of(flow))
-    }
     /// The members of a group that it knows.
     pub fn members(&self, group: GroupId) -> Nodes {
         self.database.members(group)
@@ -425,25 +421,25 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.is_drained
     }
 
-    /// The depth that admits packets of a flow. `None` while no receiver can be reached, when nothing should be admitted.
-    pub fn price(&self, flow: FlowAt) -> Option<Bytes> {
-        let flow = self.flows.get(flow.0)?;
-        let receivers = self.receivers_of(flow);
+    /// The depth that admits packets of flows with these receivers, of a group those that are meant. `None` while none of them can be reached,
+    /// when nothing should be admitted.
+    pub fn price_of(&self, to: Key, interested: Option<Nodes>) -> Option<Bytes> {
+        let receivers = self.receivers_of(to, interested);
         if receivers.is_empty() {
             return None;
         }
-        let Some(at) = self.queues.find(flow.to) else { return Some(Bytes::ZERO) };
+        let Some(at) = self.queues.find(to) else { return Some(Bytes::ZERO) };
         let destinations = &self.queues.bin(at).destinations;
         let depths =
             receivers.iter().filter_map(|node| destinations.get(node)).map(|one| self.advertised(one, false));
         Some(Bytes::new(self.config.multicast.admission.price(depths)))
     }
 
-    /// The receivers of a flow that can be reached now.
-    fn receivers_of(&self, flow: &LocalFlow) -> Nodes {
-        let all = match flow.to {
+    /// The receivers of such flows that can be reached now.
+    pub fn receivers_of(&self, to: Key, interested: Option<Nodes>) -> Nodes {
+        let all = match to {
             Key::Node(node) => Nodes::of(node).without(self.id),
-            Key::Group(group) => multicast::receivers(self.database.members(group), self.id, flow.interested),
+            Key::Group(group) => multicast::receivers(self.database.members(group), self.id, interested),
         };
         all.and(self.routes.reachable())
     }

@@ -238,7 +238,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let Some(at) = self.flow_of(&inner, now, outside) else { return };
         let (Some(flow), Some(entry)) = (self.flows.get_mut(at), self.edge.entry(at)) else { return };
         flow.used = now;
-        if !matches!(entry.admission.standing(), Standing::On | Standing::Waiting) {
+        if !matches!(entry.admission().standing(), Standing::On | Standing::Waiting) {
             flow.refused += 1;
             self.exit.counts.refused += 1;
             return;
@@ -382,10 +382,10 @@ impl<C: Cat, S: Cover> Site<C, S> {
     /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).
     fn note_decisions(&mut self) {
         for (at, entry) in self.edge.entries_mut() {
-            let events = entry.admission.take_events();
+            let events = entry.take_events();
             let (Some(flow), false) = (self.flows.get_mut(at), events.is_empty()) else { continue };
             flow.note(events);
-            if entry.admission.standing() != Standing::On {
+            if entry.admission().standing() != Standing::On {
                 let waiting = flow.flush();
                 self.exit.counts.refused += waiting.len() as u64;
                 flow.refused += waiting.len() as u64;
@@ -399,7 +399,7 @@ impl<C: Cat, S: Cover> Site<C, S> {
     fn flow_of(&mut self, inner: &Inner, now: Time, outside: &mut impl Outside) -> Option<usize> {
         if let Some(at) = self.flows.at(inner) {
             // A transfer that has ended begins anew.
-            let has_ended = |entry: &crate::edge::Entry| entry.admission.standing() == Standing::Ended;
+            let has_ended = |entry: &crate::edge::Entry| entry.admission().standing() == Standing::Ended;
             if !self.edge.entry(at).is_some_and(has_ended) {
                 return Some(at);
             }
@@ -428,15 +428,16 @@ impl<C: Cat, S: Cover> Site<C, S> {
         let terms = stream::terms(inner, terms);
         let is_sensitive = terms.deadline.is_some();
         let number = self.flows.next_number();
-        let (interested, coupled) = (None, None);
-        let entering = Entering { number, to, interested, terms, coupled, is_sensitive, inner: *inner };
+        let (interested, coupled, is_answer) = (None, None, stream::only_answers(inner));
+        let inner = *inner;
+        let entering = Entering { number, to, interested, terms, coupled, is_sensitive, is_answer, inner };
         let at = self.edge.open(&entering, self.config.seed, &mut self.node);
-        let sending = parts::whole(inner).map(|_| {
+        let sending = parts::whole(&inner).map(|_| {
             let proxied =
                 service.map(|at| self.config.services[at].proxied()).unwrap_or_else(udp::Service::whole);
             Sending::new(proxied.within(self.config.longest.get() as usize))
         });
-        self.flows.open(at, *inner, service, sending, now);
+        self.flows.open(at, inner, service, sending, now);
         // Its admission begins now, so that its first packet need not wait.
         self.admit(now, outside);
         Some(at)
@@ -455,20 +456,13 @@ impl<C: Cat, S: Cover> Site<C, S> {
     }
 
     /// Gives the flows that are meant this priority. Returns whether there is one.
-    pub fn set_priority(&mut self, is_meant: impl Fn(&Inner) -> bool, priority: f64) -> bool {
-        let mut is_there = false;
-        for (at, entry) in self.edge.entries_mut() {
-            if self
-                .flows
-                .get(at)
-                .map(flows::Flow::inner)
-                .is_some_and(|flow| !stream::only_answers(flow) && is_meant(flow))
-            {
-                entry.admission.set_priority(priority);
-                is_there = true;
-            }
-        }
-        is_there
+    pub fn set_priority(&mut self, is_meant: impl Fn(&Inner) -> bool, priority: f64, now: Time) -> bool {
+        let inner = |at: &usize| self.flows.get(*at).map(flows::Flow::inner);
+        let is_it = |at: &usize| inner(at).is_some_and(|flow| !stream::only_answers(flow) && is_meant(flow));
+        let mut meant = self.flows.places();
+        meant.retain(is_it);
+        meant.iter().for_each(|at| self.edge.set_priority(*at, priority, now));
+        !meant.is_empty()
     }
 
     fn close(&mut self, at: usize) {
@@ -483,7 +477,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
         self.edge.entries().filter_map(|(at, entry)| {
             let flow = self.flows.get(at).filter(|flow| !stream::only_answers(flow.inner()))?;
             let service = flow.service.and_then(|at| self.config.services.get(at));
-            Some(Told::new(flow, entry, service.map(|service| service.name.as_str())))
+            let seen = (self.edge.rate(at), self.edge.price(at));
+            Some(Told::new(flow, entry, seen, service.map(|service| service.name.as_str())))
         })
     }
 }

@@ -336,7 +336,7 @@ impl<'p> Running<'p> {
                 json!({})
             }
             Question::Priority { flow, priority } => {
-                match self.site.set_priority(|inner| told::name_of(inner) == *flow, *priority) {
+                match self.site.set_priority(|inner| told::name_of(inner) == *flow, *priority, now) {
                     true => json!({}),
                     false => refusal(
                         format!("no flow {flow:?} has sent lately"),

@@ -1,8 +1,10 @@
 //! The planner of a node: what it is told, and what is done when it decides.
 
+use super::bins::Bin;
 use super::{Edge, Entry};
+use crate::admission::Admission;
 use crate::cat::Cat;
-use crate::node::{FlowAt, Node};
+use crate::node::Node;
 use crate::packet::Body;
 use crate::planner::{BinSeen, FlowSeen, NodeSeen};
 use crate::utility::Seen;
@@ -36,50 +38,60 @@ impl Edge {
         let Some(mut planner) = self.planner.take() else { return };
         let (capacities, bins) = (payload_capacities(node, around), self.bins_seen(node));
         let present = self.entries().filter(|(_, entry)| entry.admission.standing().is_present());
-        let flows: Vec<FlowSeen<'_>> = present.map(|(at, entry)| seen(at, entry, k, now)).collect();
+        let flows: Vec<FlowSeen<'_>> = present.map(|(at, entry)| self.seen(at, entry, k, now)).collect();
         let told = NodeSeen { k, capacities: &capacities, flows: &flows, bins: &bins };
         let decisions = planner.on_report(&told, now).to_vec();
         let transfers = planner.transfers(&told);
         drop(flows);
         self.planner = Some(planner);
         for (flow, priority) in transfers {
-            if let Some(Some(entry)) = self.entries.get_mut(flow as usize) {
-                entry.admission.prioritise(priority);
+            let at = flow as usize;
+            if self.change(at, now, |admission| admission.prioritise(priority)) {
+                opened(at);
             }
         }
         for decision in decisions {
             let at = decision.flow as usize;
-            let Some(Some(entry)) = self.entries.get_mut(at) else { continue };
-            let was_open = entry.is_open;
-            entry.admission.command(decision.command, decision.reason, now);
-            entry.settle(now);
-            self.agenda.set(at, entry.next);
-            if entry.is_open && !was_open {
+            let command =
+                |admission: &mut Admission| admission.command(decision.command, decision.reason, now);
+            if self.change(at, now, command) {
                 opened(at);
             }
         }
-        self.entries_mut().for_each(|(_, entry)| entry.peak = entry.price);
+        self.bins.told();
     }
 
     /// The bins in which flows enter here.
     fn bins_seen<B: Body, C: Cat>(&self, node: &Node<B, C>) -> Vec<BinSeen> {
         let mut bins: Vec<BinSeen> = Vec::new();
-        let ways = |flow: FlowAt| {
-            let receivers = node.receivers(flow);
+        let ways = |of: &Bin| {
+            let receivers = node.receivers_of(of.to, of.interested);
             let toward = |to| (0..node.ports()).map(|port| node.delay_via(port, to)).collect();
             receivers.iter().map(toward).collect()
         };
-        for (_, entry) in self.entries() {
-            match bins.iter_mut().find(|bin| bin.key == entry.to) {
-                Some(bin) => bin.peak = bin.peak.max(entry.peak),
+        for seen in self.bins.used() {
+            match bins.iter_mut().find(|bin| bin.key == seen.to) {
+                Some(bin) => bin.peak = bin.peak.max(seen.peak),
                 None => {
-                    let depth = node.price(entry.at).unwrap_or_default();
-                    let peak = entry.peak.max(depth);
-                    bins.push(BinSeen { key: entry.to, depth, peak, ways: ways(entry.at) });
+                    let depth = node.price_of(seen.to, seen.interested).unwrap_or_default();
+                    let peak = seen.peak.max(depth);
+                    bins.push(BinSeen { key: seen.to, depth, peak, ways: ways(seen) });
                 }
             }
         }
         bins
+    }
+
+    /// What the planner is told of a flow.
+    fn seen<'a>(&self, at: usize, entry: &'a Entry, k: f64, now: Time) -> FlowSeen<'a> {
+        let see = Seen { k, depth: self.bins.get(entry.bin).price, loss: None };
+        let needed = move |elastic: Rate| entry.admission.needed_priority(&see, elastic, now);
+        let number = u32::try_from(at).unwrap_or(u32::MAX);
+        FlowSeen {
+            needed: Box::new(needed),
+            rate: self.rate(at),
+            ..FlowSeen::of(number, entry.to(), entry.coupled, &entry.admission)
+        }
     }
 }
 
@@ -97,12 +109,4 @@ fn payload_capacities<B: Body, C: Cat>(node: &Node<B, C>, around: Bytes) -> Vec<
         up.map_or_else(Rate::default, |cat| cat.capacity().scale(part))
     };
     (0..node.ports()).map(capacity).collect()
-}
-
-/// What the planner is told of a flow.
-fn seen(at: usize, entry: &Entry, k: f64, now: Time) -> FlowSeen<'_> {
-    let see = Seen { k, depth: entry.price, loss: None };
-    let needed = move |elastic: Rate| entry.admission.needed_priority(&see, elastic, now);
-    let number = u32::try_from(at).unwrap_or(u32::MAX);
-    FlowSeen { needed: Box::new(needed), ..FlowSeen::of(number, entry.to, entry.coupled, &entry.admission) }
 }

@@ -1,6 +1,6 @@
 //! Packets that come: from this node's applications and from neighbours.
 
-use super::{Discard, FlowAt, Node, Output, VIRTUAL, seen};
+use super::{Discard, FlowAt, LocalFlow, Node, Output, VIRTUAL, seen};
 use crate::cat::Cat;
 use crate::context::Context;
 use crate::message::Message;
@@ -52,12 +52,12 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// The flow's present name, next sequence number and context. Where its receivers have changed it becomes another flow, since a
     /// context never changes.
     fn name(&mut self, at: FlowAt, now: Time) -> Option<(Flow, u32, Context)> {
-        let receivers = self.receivers_of(self.flows.get(at.0)?);
+        let LocalFlow { to, interested, is_sensitive, inner, .. } = *self.flows.get(at.0)?;
+        let receivers = self.receivers_of(to, interested);
         let flow = &mut self.flows[at.0];
         if receivers.is_empty() {
             return None;
         }
-        let (to, is_sensitive, inner) = (flow.to, flow.is_sensitive, flow.inner);
         let context = Context { to, receivers, is_sensitive, inner };
         let known =
             flow.flow.filter(|name| receivers == flow.receivers && self.contexts.used(*name, now).is_some());

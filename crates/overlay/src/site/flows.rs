@@ -170,19 +170,25 @@ pub struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    pub(super) fn new(flow: &'a Flow, entry: &'a Entry, service: Option<&'a str>) -> Told<'a> {
-        let utility = &entry.admission.terms().utility;
+    pub(super) fn new(
+        flow: &'a Flow,
+        entry: &'a Entry,
+        (rate, price): (Rate, Bytes),
+        service: Option<&'a str>,
+    ) -> Told<'a> {
+        let admission = entry.admission();
+        let utility = &admission.terms().utility;
         Told {
             inner: flow.inner,
             service,
             to: entry.to(),
             utility: utility.name(),
             priority: utility.priority(),
-            deadline: entry.admission.terms().deadline,
-            standing: entry.admission.standing(),
-            rate: entry.admission.rate(),
-            price: entry.price(),
-            sent: entry.admission.sent(),
+            deadline: admission.terms().deadline,
+            standing: admission.standing(),
+            rate,
+            price,
+            sent: admission.sent(),
             admitted: flow.admitted,
             waiting: flow.waiting.len(),
             refused: flow.refused,

@@ -56,8 +56,8 @@ impl<C: Cat, S: Cover> Site<C, S> {
         };
         let admission = Admission {
             is_open: entry.is_open(),
-            rate: entry.admission.rate(),
-            waits: entry.price() > Bytes::ZERO,
+            rate: self.edge.rate(at),
+            waits: self.edge.price(at) > Bytes::ZERO,
         };
         if let Some(flow) = self.flows.get_mut(at) {
             flow.used = now;

@@ -27,14 +27,14 @@ impl<P: Wire> OverlayNode<P> {
 
     /// How the flows that enter here stand, once a sample period. Flows that are never refused are left out without `details`.
     pub(super) fn report_flows(&self, report: &mut dyn FnMut(FlowId, &str, f64)) {
-        for (at, entry) in self.edge.entries() {
-            let (flow, admission) = (FlowId(self.entering[at].0), &entry.admission);
+        for (at, entry) in self.edge.entries().filter(|(_, entry)| !entry.is_answer()) {
+            let (flow, admission) = (FlowId(self.entering[at].0), entry.admission());
             if admission.terms().utility.may_be_refused() {
                 report(flow, "admission_standing", admission.standing().number().into());
-                report(flow, "admitted_bit_per_s", admission.rate().bits_per_sec() as f64);
+                report(flow, "admitted_bit_per_s", self.edge.rate(at).bits_per_sec() as f64);
             }
             if self.details {
-                report(flow, "price_bits", bits(entry.price()));
+                report(flow, "price_bits", bits(self.edge.price(at)));
                 if let Some((step, inertia)) = admission.steps() {
                     report(flow, "admission_step", step.into());
                     report(flow, "admission_inertia", inertia);
@@ -47,7 +47,7 @@ impl<P: Wire> OverlayNode<P> {
     pub(super) fn tell_decided(&mut self, tell: &mut dyn FnMut(Decided)) {
         for (at, entry) in self.edge.entries_mut() {
             let flow = FlowId(self.entering[at].0);
-            for Event { at, standing, by, reason } in entry.admission.take_events() {
+            for Event { at, standing, by, reason } in entry.take_events() {
                 let by = match by {
                     By::Flow => "flow",
                     By::Planner => "planner",

@@ -21,7 +21,7 @@ impl<P: Wire> OverlayNode<P> {
             count("acknowledgement_bytes", sum(|sent| sent.acknowledgements));
         }
         count("expired_packets", self.expired);
-        let rates = self.edge.entries().map(|(_, entry)| entry.admission.rate().bits_per_sec());
+        let rates = self.edge.entries().map(|(at, _)| self.edge.rate(at).bits_per_sec());
         count("admitted_bit_per_s", rates.sum());
         if self.details {
             node.tell_parts(self.neighbours.iter().map(|neighbour| neighbour.id), report);
