@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_thousand_flows_cost_a_look_a_millisecond_for_each_equation() {
         let mut meters = Meters::new();
-        let priority = |flow: usize| if flow % 2 == 0 { 1.0 } else { 5.0 };
+        let priority = |flow: usize| if flow.is_multiple_of(2) { 1.0 } else { 5.0 };
         let seats: Vec<Seat> = (0..1000).map(|flow| meters.join(0, &log(priority(flow)), flow)).collect();
         assert_eq!(meters.meters.len(), 2);
         for (flow, seat) in seats.iter().enumerate() {
