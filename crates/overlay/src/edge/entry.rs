@@ -2,7 +2,7 @@
 
 use super::Entering;
 use super::bins::Bins;
-use super::meters::{Meters, REFRESH, Seat, UNREACHABLE};
+use super::meters::{Meters, Seat, UNREACHABLE};
 use crate::admission::{Admission, Credit, Event, Standing};
 use crate::cat::Cat;
 use crate::node::{Admitted, FlowAt, Node};
@@ -137,8 +137,7 @@ impl Entry {
         }
         match self.take_seat(meters) {
             Some(seat) => meters.wait(seat, self.admission.lacks(now), now),
-            // STRAP weighs each price that it sees, and the planner the highest: they see as many as others do.
-            None => self.next = self.next.min(self.admission.next_time()).min(now + REFRESH),
+            None => self.next = self.next.min(self.admission.next_time()),
         }
     }
 

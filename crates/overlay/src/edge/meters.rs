@@ -12,7 +12,7 @@ use crate::utility::log;
 use weir_base::{Rate, Span, Time};
 
 /// The price of flows that wait is read this often (digest X 1.5).
-pub(super) const REFRESH: Span = Span::from_millis(1);
+const REFRESH: Span = Span::from_millis(1);
 /// The same while none of their receivers can be reached.
 pub(super) const UNREACHABLE: Span = Span::from_millis(10);
 
