@@ -260,10 +260,12 @@ fn compare(name: &str, config: &str, steps: &[Step], counts: &[usize], apart: Du
         }
         let numbers = |all: &[(usize, Time)]| all.iter().map(|(number, _)| *number).collect::<Vec<_>>();
         assert_eq!(numbers(&arrived), numbers(&left), "{name}: {dropped:?} are dropped of {sent:?}");
-        assert!(!dropped.is_empty() && left.len() > 8, "{name}: it is put to the test");
-        return;
+        if !dropped.is_empty() && left.len() > 8 {
+            return;
+        }
+        println!("{name}: bursts were sent so late that they put nothing to the test, once more");
     }
-    panic!("{name}: {ATTEMPTS} attempts were too close to call, or this machine was too busy");
+    panic!("{name}: {ATTEMPTS} attempts were too close to call or too easy, or this machine was too busy");
 }
 
 /// Prints the differences between the departures, in time and in order.
