@@ -21,8 +21,6 @@ impl Transport for Parameters {
         Some(FullPacket { payload, length: mtu })
     }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
-        // Not `map`, which moves each end, of more than a kilobyte, several times.
-        let [sender, receiver] = weir_tcp::ends(setup);
-        [End::Tcp(sender), End::Tcp(receiver)]
+        weir_tcp::ends(setup).map(End::Tcp)
     }
 }

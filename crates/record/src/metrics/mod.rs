@@ -200,41 +200,23 @@ pub enum Level {
 /// The metrics that are computed for a level, by their places in [`METRICS`]: made at compile time, since they are computed for
 /// each of thousands of flows.
 struct OfLevel {
-    all: Places,
-    /// Those that flows without messages and without recorded states can have.
-    usual: Places,
+    places: [u8; METRICS.len()],
+    count: usize,
     /// Number of metrics that are never left out.
     always: usize,
 }
 
-struct Places {
-    places: [u8; METRICS.len()],
-    count: usize,
-}
-
-impl Places {
-    const NONE: Places = Places { places: [0; METRICS.len()], count: 0 };
-
-    const fn push(&mut self, number: usize) {
-        self.places[self.count] = number as u8;
-        self.count += 1;
-    }
-}
-
 const OF_LEVEL: &[OfLevel; Level::Pair as usize + 1] = &{
-    const NONE: OfLevel = OfLevel { all: Places::NONE, usual: Places::NONE, always: 0 };
+    const NONE: OfLevel = OfLevel { places: [0; METRICS.len()], count: 0, always: 0 };
     let mut of_level = [NONE; Level::Pair as usize + 1];
     let mut number = 0;
     while number < METRICS.len() {
-        let Metric { of: levels, reduction, .. } = &METRICS[number];
-        let mut place = 0;
+        let (levels, mut place) = (METRICS[number].of, 0);
         while place < levels.len() {
             let of = &mut of_level[levels[place] as usize];
-            of.all.push(number);
-            if !reduction.of_messages() && !reduction.of_states() {
-                of.usual.push(number);
-            }
-            of.always += reduction.always() as usize;
+            of.places[of.count] = number as u8;
+            of.count += 1;
+            of.always += METRICS[number].reduction.always() as usize;
             place += 1;
         }
         number += 1;
@@ -248,20 +230,9 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 }
 
 fn compute(level: Level, value: impl Fn(&Metric) -> Option<Value>) -> Metrics {
-    let OfLevel { all, always, .. } = &OF_LEVEL[level as usize];
-    compute_these(all, *always, value)
-}
-
-/// The metrics of some flows.
-fn compute_for(flows: &Flows<'_>) -> Metrics {
-    let OfLevel { all, usual, always } = &OF_LEVEL[flows.level as usize];
-    let places = if flows.are_usual() { usual } else { all };
-    compute_these(places, *always, |metric| of_flows(metric, flows))
-}
-
-fn compute_these(places: &Places, room: usize, value: impl Fn(&Metric) -> Option<Value>) -> Metrics {
-    let mut found = Metrics::with_room(room);
-    for &place in &places.places[..places.count] {
+    let OfLevel { places, count, always } = &OF_LEVEL[level as usize];
+    let mut found = Metrics::with_room(*always);
+    for &place in &places[..*count] {
         if let Some(value) = value(&METRICS[usize::from(place)]) {
             found.push(place, value.rounded());
         }
@@ -297,13 +268,15 @@ impl View<'_> {
             return Metrics::default();
         }
         let alone = [flow];
-        compute_for(&Flows::new(self, &alone, Level::Flow))
+        let flows = Flows::new(self, &alone, Level::Flow);
+        compute(Level::Flow, |metric| of_flows(metric, &flows))
     }
 
     /// Metrics of a group.
     pub fn of_group(&self, group: usize) -> Metrics {
         let members = self.members(group);
-        compute_for(&Flows::new(self, &members, Level::Group))
+        let flows = Flows::new(self, &members, Level::Group);
+        compute(Level::Group, |metric| of_flows(metric, &flows))
     }
 
     /// Metrics of one group relative to another.

@@ -65,17 +65,6 @@ impl Reduction {
         matches!(self, Reduction::Packets(_) | Reduction::Delays | Reduction::Queue(_))
     }
 
-    /// Whether flows without messages have no value.
-    pub(super) const fn of_messages(&self) -> bool {
-        matches!(self, Reduction::Took(_) | Reduction::Share(..) | Reduction::Messages(_))
-    }
-
-    /// Whether flows without recorded states have no value.
-    pub(super) const fn of_states(&self) -> bool {
-        use Reduction::{Estimates, FlowStates, GrowthShare, StateMean, StateSum};
-        matches!(self, Estimates | StateMean { .. } | StateSum { .. } | GrowthShare(_) | FlowStates(_))
-    }
-
     /// Whether the metric is never left out.
     pub(super) const fn always(&self) -> bool {
         use Reduction::{Completions, Counts, Flows, Pair, Rtts, Windows};
@@ -181,11 +170,6 @@ impl<'a> Flows<'a> {
         Flows { view, members, level, has_messages, has_states, goodputs_by_second: OnceCell::new() }
     }
 
-    /// Whether none of them has messages or recorded states.
-    pub(super) fn are_usual(&self) -> bool {
-        !self.has_messages && !self.has_states
-    }
-
     /// The sums of these flows in the window.
     fn counts(&self) -> Counts<'a> {
         let mut each = self.each().map(|flow| &flow.sum);
@@ -230,10 +214,18 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         Reduction::Rtts => Some(Distribution::of_millis(&flows.rtts()).into()),
         Reduction::Windows => Some(flows.mean_cwnd().into()),
         Reduction::Completions => Some(flows.times(|flow| flow.completed)),
-        reduction if !flows.has_messages && reduction.of_messages() => None,
-        reduction if !flows.has_states && reduction.of_states() => None,
+        Reduction::Took(_) | Reduction::Share(..) | Reduction::Messages(_) if !flows.has_messages => None,
         Reduction::Took(_) => defined(Distribution::of(flows.values(metric))),
         Reduction::Share(kind, fate) => defined(flows.share(kind, fate)),
+        Reduction::Estimates
+        | Reduction::StateMean { .. }
+        | Reduction::StateSum { .. }
+        | Reduction::GrowthShare(_)
+        | Reduction::FlowStates(_)
+            if !flows.has_states =>
+        {
+            None
+        }
         Reduction::Estimates => {
             defined(Distribution::of(flows.estimates(metric.states).map(|(estimate, _)| estimate)))
         }

@@ -125,13 +125,6 @@ const POWERS_OF_TEN: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The exponent of the first power of ten of which something holds, among those that are 2^`bits` or more.
-fn first_power(bits: i32, holds: impl Fn(f64) -> bool) -> Option<usize> {
-    // A little less than the logarithm of 2 to base 10, so that none is left out.
-    let least = bits.max(0) as usize * 77 / 256;
-    Some(least + POWERS_OF_TEN.get(least..)?.iter().position(|power| holds(*power))?)
-}
-
 /// Rounds to six digits in doubles, where these are exact enough: six digits as a whole number, multiplied or divided by an
 /// exact power of ten, give the double nearest to the decimal (Clinger 1990: How to read floating point numbers accurately).
 /// `None` if the digits from the seventh on are too near to a half, and for very large and very small numbers.
@@ -139,13 +132,12 @@ fn round_in_binary(number: f64) -> Option<f64> {
     // More than the error of one product below 10^6, which is 2^-34, and of a second one if a product gave the decade.
     const UNCERTAIN: f64 = 1e-9;
     let size = number.abs();
-    let bits = (size.to_bits() >> 52) as i32 - 1023;
-    let below_one = first_power(-1 - bits, |power| size * power >= 1.0)?;
+    let below_one = POWERS_OF_TEN.iter().position(|power| size * power >= 1.0)?;
     let (digits, power, larger) = if below_one > 0 {
         let power = *POWERS_OF_TEN.get(below_one + 5)?;
         (size * power, power, false)
     } else {
-        let decade = first_power(bits, |power| power > size)? - 1;
+        let decade = POWERS_OF_TEN.iter().position(|power| *power > size)? - 1;
         let power = POWERS_OF_TEN[decade.abs_diff(5)];
         if decade > 5 { (size / power, power, true) } else { (size * power, power, false) }
     };

@@ -46,10 +46,10 @@ pub(crate) struct Written {
     /// How a cell's repeats are combined; by default their mean.
     #[serde(default)]
     pub(super) repeats: Repeats,
-    /// The value to which this one is relative: that of the cell with these labels on these levels and the same labels on all
-    /// others, `{ background = "newreno" }`; that of another group, codepoint or window, `{ of = "foreground" }`,
-    /// `{ class = "ect0" }` or `{ in = "before" }`; that of the other engine, `{ engine = "sim" }`, which is judged only where both engines
-    /// have run; or several of these.
+    /// The value to which this one is relative. With labels of levels, `{ background = "newreno" }`, it is that of the cell which has these labels
+    /// there and the same ones on all other levels. It may be that of another group, `{ of = "foreground" }`, of another codepoint,
+    /// `{ class = "ect0" }`, or of another window, `{ in = "before" }`. With `{ engine = "sim" }` it is that of the other engine, and is
+    /// judged only where both engines have run. Several of these may be combined.
     #[serde(default)]
     #[schemars(extend("examples" = [{ "background": "newreno" }]))]
     pub(super) against: BTreeMap<String, String>,
