@@ -46,6 +46,13 @@ pub fn thread_time() -> Span {
     Span::from_nanos(read(ClockId::ThreadCPUTime))
 }
 
+/// Time that the calling thread was ready to run and had no processor (`/proc/thread-self/schedstat`, Documentation/scheduler/sched-stats.rst);
+/// `None` if the kernel does not count it.
+pub fn thread_wait() -> Option<Span> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Span::from_nanos)
+}
+
 /// The time of `CLOCK_MONOTONIC`, by which the kernel stamps what programs in it tell.
 pub fn monotonic() -> Time {
     Time::from_nanos(read(ClockId::Monotonic))

@@ -12,6 +12,17 @@ pub fn index_of_name(device: &str) -> Option<u32> {
     (index > 0).then_some(index)
 }
 
+/// Longest name of a device in bytes.
+const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
+
+/// Refuses a name that no device can have for its length.
+pub(crate) fn check_name(name: &str) -> io::Result<()> {
+    match name.len() {
+        1..=LONGEST_NAME => Ok(()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "a device's name has 1 to 15 bytes")),
+    }
+}
+
 /// The addresses of a device.
 pub fn addresses(device: &str) -> io::Result<Vec<IpAddr>> {
     let mut first = std::ptr::null_mut();

@@ -1,9 +1,10 @@
 //! What the other crates need of Linux, as small types over system calls. Hosts: [`namespace`]s, [`netlink`], [`device`]s and their
 //! offloads ([`ethtool`]), the [`order`] of packets, tables of nf_tables ([`nft`]), routes by marks ([`policy`]). Packets: sockets for
 //! frames ([`port`], [`ring`], and [`shut`], which keeps them from the kernel's own stack), for datagrams ([`udp`]) and for those of groups
-//! ([`multicast`]), connections with addresses of other hosts ([`transparent`]), devices whose other end is the process ([`tun`]). Processes: the [`clock`] and scheduling,
-//! [`signals`], [`privileges`], those that end with the one that started them ([`process`]), what they ask each other ([`question`]),
-//! folders that one of them uses at a time ([`lock`]), and folders that end with the processes that use them ([`memory`]).
+//! ([`multicast`]), connections with addresses of other hosts ([`transparent`]), devices whose other end is the process ([`tun`], and
+//! [`pair`] where there is no TUN). Processes: the [`clock`] and scheduling, [`signals`], [`privileges`], those that end with the one that
+//! started them ([`process`]), what they ask each other ([`question`]), folders that one of them uses at a time ([`lock`]), and folders that
+//! end with the processes that use them ([`memory`]).
 
 mod auxdata;
 pub mod clock;
@@ -17,6 +18,7 @@ pub mod netlink;
 pub mod nft;
 pub mod option;
 pub mod order;
+pub mod pair;
 pub mod policy;
 pub mod port;
 pub mod privileges;

@@ -3,9 +3,9 @@
 
 use crate::auxdata::{Auxdata, BESIDE};
 use crate::option;
-use crate::ring::{bind, take_all};
+use crate::ring::{bind, packet_socket, send_packet, take_all};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::net::SocketType;
 use std::io;
 
 /// A classic BPF program (Documentation/networking/filter.rst): takes what goes to 224.0.0.0/4. With this kind of socket a packet begins with its
@@ -44,9 +44,8 @@ impl Multicast {
     /// # Errors
     /// The kernel's; packet sockets take CAP_NET_RAW.
     pub fn open(device: u32) -> io::Result<Multicast> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // With no protocol nothing comes before the filter is there.
-        let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
+        // Nothing comes before the filter is there.
+        let socket = packet_socket(SocketType::DGRAM)?;
         let mut filter = FILTER;
         let program = libc::sock_fprog { len: FILTER.len() as u16, filter: filter.as_mut_ptr() };
         option::set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)?;
@@ -94,27 +93,9 @@ impl Multicast {
         if first & 0xf0 != 0xe0 {
             return false;
         }
-        // SAFETY: plain data for which all zeros is a valid value.
-        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        to.sll_family = libc::AF_PACKET as u16;
-        to.sll_protocol = (libc::ETH_P_IP as u16).to_be();
-        to.sll_ifindex = self.device as i32;
-        to.sll_halen = 6;
         // The low 23 bits of the group (RFC 1112, section 6.4).
-        to.sll_addr[..6].copy_from_slice(&[1, 0, 0x5e, b & 0x7f, c, d]);
-        // SAFETY: the pointers name a datagram and an address of the given lengths, which live until the call returns; the kernel only reads
-        // them.
-        let sent = unsafe {
-            libc::sendto(
-                self.socket.as_raw_fd(),
-                datagram.as_ptr().cast(),
-                datagram.len(),
-                libc::MSG_DONTWAIT,
-                (&raw const to).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        sent >= 0
+        let to = [1, 0, 0x5e, b & 0x7f, c, d];
+        send_packet(&self.socket, self.device, libc::ETH_P_IP as u16, to, datagram)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::auxdata::{Auxdata, BESIDE};
 use crate::option;
 use crate::ring::{bind, packet_socket, take_all};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::SocketType;
 use std::io;
 
 /// Frames received or sent in one call.
@@ -139,7 +140,7 @@ impl Port {
     /// # Errors
     /// The kernel's; packet sockets take CAP_NET_RAW.
     pub fn open(device: u32) -> io::Result<Port> {
-        let socket = packet_socket(0)?;
+        let socket = packet_socket(SocketType::RAW)?;
         for option in [libc::PACKET_VNET_HDR, libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
             option::set(&socket, libc::SOL_PACKET, option, 1 as libc::c_int)?;
         }

@@ -3,9 +3,11 @@
 //! in the order in which the kernel saw them, each with its stamp. Another sends batches past the queueing layer.
 
 use crate::clock::nanos_of;
+use crate::netlink::Mac;
 use crate::option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,7 +50,7 @@ impl ReceiveRing {
     /// # Errors
     /// Packet sockets are not permitted, or memory is short.
     pub fn open(mtu: usize) -> io::Result<ReceiveRing> {
-        let socket = packet_socket(0)?;
+        let socket = packet_socket(SocketType::RAW)?;
         option::set(
             &socket,
             libc::SOL_PACKET,
@@ -161,7 +163,7 @@ impl Sender {
     /// Packet sockets are not permitted.
     pub fn open() -> io::Result<Sender> {
         // Protocol 0 receives nothing.
-        let socket = packet_socket(0)?;
+        let socket = packet_socket(SocketType::RAW)?;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
         // A packet's memory is charged to the socket until the host has received it; a large buffer keeps that from stopping
         // the pump.
@@ -244,12 +246,11 @@ pub fn dropped(socket: &OwnedFd) -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
 }
 
-/// A packet socket that hands over whole frames.
-pub fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
-    use rustix::net::{AddressFamily, RawProtocol, SocketFlags, SocketType};
-    let protocol = RawProtocol::new(u32::from(protocol.to_be())).map(rustix::net::Protocol::from_raw);
+/// A packet socket: `SocketType::RAW` for whole frames, `SocketType::DGRAM` for packets without their link header (packet(7)). It receives
+/// nothing before [`bind`].
+pub(crate) fn packet_socket(kind: SocketType) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, protocol)?)
+    Ok(rustix::net::socket_with(AddressFamily::PACKET, kind, flags, None)?)
 }
 
 /// Lets the device take more frames than its own while the socket is open: `kind` is `PACKET_MR_PROMISC` for all, or `PACKET_MR_ALLMULTI`.
@@ -261,18 +262,39 @@ pub(crate) fn take_all(socket: &OwnedFd, device: u32, kind: libc::c_int) -> io::
 
 /// Starts reception of one protocol from the device of this index, or from every device with 0.
 pub fn bind(socket: &OwnedFd, device: u32, protocol: u16) -> io::Result<()> {
+    let address = link_address(device, protocol);
+    // SAFETY: the pointer names a sockaddr_ll of the given length.
+    let result = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as libc::socklen_t)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sends a packet without link header out of the device of this index, to this hardware address. Returns whether the kernel has taken it.
+pub(crate) fn send_packet(socket: &OwnedFd, device: u32, protocol: u16, to: Mac, packet: &[u8]) -> bool {
+    let mut address = link_address(device, protocol);
+    address.sll_halen = to.len() as u8;
+    address.sll_addr[..to.len()].copy_from_slice(&to);
+    // SAFETY: the pointers name a packet and an address of the given lengths, which live until the call returns; the kernel only reads
+    // them.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            packet.as_ptr().cast(),
+            packet.len(),
+            libc::MSG_DONTWAIT,
+            (&raw const address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    sent >= 0
+}
+
+fn link_address(device: u32, protocol: u16) -> libc::sockaddr_ll {
     // SAFETY: plain data for which all zeros is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = device as i32;
-    // SAFETY: the pointer names a sockaddr_ll of the given length.
-    let result = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    address
 }

@@ -1,7 +1,7 @@
 //! A TUN device: the kernel hands IP packets that are routed to it to the process, and takes packets from the process as if they had
 //! arrived (Documentation/networking/tuntap.rst). The device is gone, with its addresses and routes, when its descriptor is closed.
 
-use crate::device::index_of_name;
+use crate::device::{check_name, index_of_name};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -9,8 +9,6 @@ use std::io;
 
 /// The request that makes a device (linux/if_tun.h).
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
-/// Longest name of a device in bytes.
-const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
 
 /// A device.
 #[derive(Debug)]
@@ -25,9 +23,7 @@ impl Tun {
     /// # Errors
     /// The name is empty or longer than 15 bytes, another device has it, or the process may make none.
     pub fn open(name: &str) -> io::Result<Tun> {
-        if name.is_empty() || name.len() > LONGEST_NAME {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device's name has 1 to 15 bytes"));
-        }
+        check_name(name)?;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let descriptor = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
         // SAFETY: all-zero bytes are a valid `ifreq`.

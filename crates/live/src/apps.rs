@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_base::{Histogram, Span, Time};
 use weir_engine::record_notice;
-use weir_linux::clock::{Clock, claim_processor, timespec_of};
+use weir_linux::clock::{Clock, claim_processor, thread_wait, timespec_of};
 use weir_linux::udp::Buffers;
 use weir_plan::Run;
 use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
@@ -45,6 +45,8 @@ pub(crate) struct AppsReport {
     pub(crate) gap_error: Histogram,
     /// Largest number of sample periods between two samples of `tcp_info`.
     pub(crate) sampled_every: u32,
+    /// Time in which the thread was ready and had no processor; `None` if the kernel does not count it.
+    pub(crate) waited: Option<Span>,
     /// A line for each flow that failed.
     pub(crate) troubles: Vec<String>,
 }
@@ -237,6 +239,7 @@ impl<'a> Apps<'a> {
         }
         std::thread::sleep(std::time::Duration::from_nanos(self.shared.clock.until_start().as_nanos()));
         let mut events = Vec::with_capacity(256);
+        let waited = thread_wait();
         while !over.load(Ordering::Acquire) {
             let now = self.shared.clock.now();
             self.fire_timers(now);
@@ -261,6 +264,7 @@ impl<'a> Apps<'a> {
         }
         self.settle_messages(Time::ZERO + self.run.duration);
         self.report.gap_error = self.shared.gap_error;
+        self.report.waited = waited.zip(thread_wait()).map(|(before, after)| after.saturating_sub(before));
         Ok(self.report)
     }
 

@@ -7,12 +7,14 @@ mod transfers;
 
 use crate::load::Load;
 use serde::Serialize;
+use std::io;
 use std::path::Path;
 use weir_base::{Histogram, Span, Time, not_started};
 use weir_linux::clock::{Clock, Scheduling, claim_processor, timespec_of};
 use weir_linux::namespace::{Namespace, Privilege, sysctl};
 use weir_linux::nft;
 use weir_linux::order::keep_order;
+use weir_linux::pair::Pair;
 use weir_linux::ring::ReceiveRing;
 use weir_linux::tun::Tun;
 
@@ -131,18 +133,27 @@ fn packet_sockets() -> Check {
     }
 }
 
+/// The name of a device that is made for a moment.
+const TRY: &str = "weir-try";
+
 /// Whether a node of the overlay can make its device.
 fn devices() -> Check {
     let name = "TUN devices";
-    match Namespace::new().and_then(|namespace| namespace.inside(|| Tun::open("weir-try").map(drop))) {
-        Ok(()) => check(name, Status::Ok, "can be made: `weir overlay node` works here", ""),
-        Err(error) => check(
-            name,
-            Status::Warn,
-            format!("cannot be made, so that `weir overlay node` does not work here: {error}"),
-            "run as root; `modprobe tun` loads what the kernel needs, and a container needs the device /dev/net/tun",
-        ),
+    let inside = |work: fn() -> io::Result<()>| Namespace::new().and_then(|namespace| namespace.inside(work));
+    let Err(error) = inside(|| Tun::open(TRY).map(drop)) else {
+        return check(name, Status::Ok, "can be made: `weir overlay node` works here", "");
+    };
+    if inside(|| Pair::open(TRY, 1500).map(drop)).is_ok() {
+        let what =
+            format!("cannot be made ({error}): `weir overlay node` uses a pair of veth devices instead");
+        return check(name, Status::Ok, what, "");
     }
+    check(
+        name,
+        Status::Warn,
+        format!("cannot be made, so that `weir overlay node` does not work here: {error}"),
+        "run as root; `modprobe tun` or `modprobe veth` loads what the kernel needs",
+    )
 }
 
 /// Whether a wrapped program can reach other networks.

@@ -17,5 +17,6 @@ pub use commands::{NOT_PERMITTED, PERMIT, commands_of};
 pub use completion::Completion;
 pub use error::SessionError;
 pub use execute::{Caller, Done, Execution, execute};
+pub use only::Only;
 pub use show::Show;
 pub use sweep::{Plan, Sweep};

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use weir_plan::{Lab, Run};
 
 /// What `--only` names.
-pub(crate) struct Only(BTreeMap<String, Vec<String>>);
+#[derive(Debug)]
+pub struct Only(BTreeMap<String, Vec<String>>);
 
 impl Only {
-    pub(crate) fn read(choices: &[String], lab: &Lab) -> Result<Only, SessionError> {
+    /// Reads choices of the form `LEVEL=LABEL`; without any, all runs are wanted.
+    ///
+    /// # Errors
+    /// A choice has another form, or the lab's tree has no such level or label.
+    pub fn read(choices: &[String], lab: &Lab) -> Result<Only, SessionError> {
         let levels = lab.tree().levels;
         let mut only: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for choice in choices {
@@ -37,8 +42,13 @@ impl Only {
         Ok(Only(only))
     }
 
-    pub(crate) fn holds(&self, run: &Run) -> bool {
-        let chosen = |level: &str| run.params.iter().find(|param| param.level == level);
-        self.0.iter().all(|(level, labels)| chosen(level).is_some_and(|param| labels.contains(&param.value)))
+    /// Whether a run is wanted.
+    pub fn holds(&self, run: &Run) -> bool {
+        run.params.iter().all(|param| self.takes(&param.level, &param.value))
+    }
+
+    /// Whether runs with this label on this level are wanted.
+    pub fn takes(&self, level: &str, label: &str) -> bool {
+        self.0.get(level).is_none_or(|labels| labels.iter().any(|it| it == label))
     }
 }

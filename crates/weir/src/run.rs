@@ -14,13 +14,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_base::Span;
 use weir_base::terminal::printable_line;
 use weir_engine::{Engine, cores};
 use weir_live::Live;
-use weir_plan::Lab;
+use weir_plan::{Lab, Run};
 use weir_record::Summary;
 use weir_report::Columns;
-use weir_session::{Caller, Done, Execution, build_of, commands_of};
+use weir_session::{Caller, Done, Execution, Only, build_of, commands_of};
 use weir_sim::Simulator;
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let _ = weir_linux::enter();
     }
     if args.dry_run {
-        return print(&(outline(&lab, &engines, args.live_jobs) + &commands_of(&lab)));
+        let only = Only::read(&args.only, &lab)?;
+        return print(&(outline(&lab, &only, &engines, args.live_jobs) + &commands_of(&lab)));
     }
     if let Some(scheduler) = &args.dask {
         let Swept { path, done, kept } = dask::sweep(args, scheduler)?;
@@ -192,8 +194,8 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The tree and an estimate, for `--dry-run`.
-fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
+/// The part of the tree that is wanted and an estimate, for `--dry-run`.
+fn outline(lab: &Lab, only: &Only, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> String {
     let tree = lab.tree();
     let mut text = format!(
         "{}{}\n",
@@ -201,28 +203,32 @@ fn outline(lab: &Lab, engines: &[Box<dyn Engine>], live_jobs: NonZeroUsize) -> S
         lab.title().map_or(String::new(), |title| format!(": {}", printable_line(title)))
     );
     for (depth, (level, labels)) in tree.levels.iter().enumerate() {
-        // Writing to a String cannot fail.
+        let labels: Vec<&str> =
+            labels.iter().map(String::as_str).filter(|label| only.takes(level, label)).collect();
         let labels = printable_line(&labels.join(" | ")).into_owned();
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{:indent$}{}: {labels}", "", printable_line(level), indent = 2 * depth + 2);
     }
-    let runs = tree.runs();
+    let all = lab.runs();
+    let wanted: Vec<&Run> = all.iter().filter(|run| only.holds(run)).collect();
+    let share = wanted.len() as f64 / all.len().max(1) as f64;
     let _ = writeln!(
         text,
         "{}, {} each: {}, {} of network time",
-        counted(tree.cells, "cell"),
+        counted(wanted.len() as u64 / u64::from(tree.repeats.max(1)), "cell"),
         counted(u64::from(tree.repeats), "repeat"),
-        counted(runs, "run"),
-        tree.simulated
+        counted(wanted.len() as u64, "run"),
+        wanted.iter().fold(Span::ZERO, |sum, run| sum + run.duration)
     );
     for engine in engines {
-        let about = seconds_text(seconds(lab, engine.as_ref(), live_jobs));
+        let about = seconds_text(seconds(lab, engine.as_ref(), live_jobs) * share);
         let _ = writeln!(text, "  {:5} about {about}", engine.name());
     }
-    for run in lab.runs().iter().take(20) {
+    for run in wanted.iter().take(20) {
         let _ = writeln!(text, "  {}", run.id);
     }
-    if runs > 20 {
-        let _ = writeln!(text, "  ... and {} more", runs - 20);
+    if wanted.len() > 20 {
+        let _ = writeln!(text, "  ... and {} more", wanted.len() - 20);
     }
     text
 }

@@ -5,12 +5,13 @@ mod told;
 use super::carrier::{Asker, Carrier, host};
 use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
+use super::device::Device;
+use super::drawn;
 use super::key_log::KeyLog;
 use super::networks::Networks;
 use super::proxies::{Interception, Proxies, Segments};
 use super::repairs::ReedSolomon;
 use super::sealing::Sealing;
-use super::{device, drawn};
 use crate::failure::Failure;
 use crate::frame::status::Board;
 use crate::frame::{Process, log};
@@ -28,7 +29,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_base::{Bytes, Span, Time};
 use weir_linux::privileges::CapabilitySet;
 use weir_linux::transparent;
-use weir_linux::tun::Tun;
 use weir_linux::udp::UdpPort;
 use weir_overlay::site::{Config, Outside, Places, Service, Site};
 use weir_overlay::{Inner, Reported, Signal};
@@ -56,10 +56,10 @@ pub(super) fn run(file: &Path, key_log: Option<&Path>, process: &Process) -> Res
         )
     })?;
     let mut host = host(&plan, Keys::of_command(&plan.key, "overlay")?.pair)?;
-    let tun = device::open(&plan)?;
-    let proxies = plan.proxies.then(|| proxies(&plan, &tun)).transpose()?;
+    let device = Device::open(&plan)?;
+    let proxies = plan.proxies.then(|| proxies(&plan, &device)).transpose()?;
     let mut networks = Networks::open(&plan)?;
-    networks.join(proxies.as_ref().map_or_else(|| tun.as_fd(), AsFd::as_fd))?;
+    networks.join(proxies.as_ref().map_or_else(|| device.as_fd(), AsFd::as_fd))?;
     let key_log = key_log.map(|path| KeyLog::open(path, plan.neighbours.len())).transpose()?;
     let questions = control::listen(&plan.name)?;
     let services = reloads(file, process);
@@ -75,7 +75,7 @@ pub(super) fn run(file: &Path, key_log: Option<&Path>, process: &Process) -> Res
         left: BTreeSet::new(),
         plan: &plan,
         asker,
-        tun,
+        device,
         networks,
         proxies,
         segments: Segments::default(),
@@ -149,9 +149,9 @@ fn site<'a>(plan: &'a Plan, networks: &Networks, epoch: u32) -> Result<Site<Repo
 }
 
 /// The proxies of the site's TCP connections.
-fn proxies(plan: &Plan, tun: &Tun) -> Result<Proxies, Failure> {
-    let interception = Interception::open(plan, tun.index())?;
-    let proxies = Proxies::new(interception, tun.as_fd(), plan.room());
+fn proxies(plan: &Plan, device: &Device) -> Result<Proxies, Failure> {
+    let interception = Interception::open(plan, device.index())?;
+    let proxies = Proxies::new(interception, device.as_fd(), plan.room());
     proxies.map_err(|error| Failure::failed(format!("cannot wait for connections: {error}")))
 }
 
@@ -159,7 +159,7 @@ fn proxies(plan: &Plan, tun: &Tun) -> Result<Proxies, Failure> {
 struct Way<'a> {
     carriers: &'a mut [Carrier],
     segments: &'a mut Segments,
-    tun: &'a Tun,
+    device: &'a Device,
     networks: &'a Networks,
     host: &'a mut Host,
     now: Time,
@@ -177,7 +177,7 @@ impl Outside for Way<'_> {
         }
     }
     fn deliver(&mut self, datagram: &[u8]) {
-        self.tun.send(datagram);
+        self.device.send(datagram);
     }
     fn deliver_to_network(&mut self, network: usize, datagram: &[u8]) {
         self.networks.send(network, datagram);
@@ -195,7 +195,7 @@ struct Running<'a> {
     /// Connections whose place others have taken, until they are over.
     left: BTreeSet<usize>,
     asker: Asker<'a>,
-    tun: Tun,
+    device: Device,
     networks: Networks,
     /// The proxies of TCP connections, and what has come for them; `None` if TCP is carried as all else is.
     proxies: Option<Proxies>,
@@ -224,17 +224,23 @@ impl<'p> Running<'p> {
         now: Time,
     ) -> (&'a mut Site<Reported, Sealing<'p>>, Way<'a>) {
         let (carriers, segments) = (&mut self.carriers, &mut self.segments);
-        (&mut self.site, Way { carriers, segments, tun: &self.tun, networks: &self.networks, host, now })
+        (
+            &mut self.site,
+            Way { carriers, segments, device: &self.device, networks: &self.networks, host, now },
+        )
     }
 
     /// Calls the proxies, which have segments and timers, and then notes when the site has something to do.
     fn settle(&mut self, host: &mut Host, now: Time) {
         let mut come = std::mem::take(&mut self.segments);
-        let Running { proxies, segments, site, carriers, tun, networks, .. } = self;
+        let Running { proxies, segments, site, carriers, device, networks, .. } = self;
         match proxies {
-            Some(proxies) => {
-                proxies.serve(&mut come, site, &mut Way { carriers, segments, tun, networks, host, now }, now)
-            }
+            Some(proxies) => proxies.serve(
+                &mut come,
+                site,
+                &mut Way { carriers, segments, device, networks, host, now },
+                now,
+            ),
             None => come.clear(),
         }
         self.segments = come;
@@ -406,14 +412,14 @@ impl Application for Running<'_> {
     }
 
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let alone = || self.proxies.as_ref().map_or_else(|| self.tun.as_fd(), AsFd::as_fd);
+        let alone = || self.proxies.as_ref().map_or_else(|| self.device.as_fd(), AsFd::as_fd);
         Some((self.networks.ready().unwrap_or_else(alone), PollFlags::IN))
     }
 
     fn on_ready(&mut self, host: &mut Host, now: Time) {
         let mut datagram = std::mem::take(&mut self.datagram);
         for _ in 0..TURN {
-            match self.tun.receive(&mut datagram) {
+            match self.device.receive(&mut datagram) {
                 Ok(Some(length)) => {
                     let (site, mut way) = self.parts(host, now);
                     site.from_program(&datagram[..length], now, &mut way);

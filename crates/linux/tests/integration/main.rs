@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // it is tests all through, but clippy sees no harness
 
 mod masquerade;
+mod pair;
 mod place;
 mod transparent;
 
@@ -15,7 +16,7 @@ fn main() {
     {
         return place::skipped(&format!("no network namespace can be made: {error}"));
     }
-    let all = masquerade::TESTS.iter().chain(&transparent::TESTS);
+    let all = masquerade::TESTS.iter().chain(&transparent::TESTS).chain(&pair::TESTS);
     let trial = |&(name, test): &(&'static str, fn())| {
         Trial::test(name, move || {
             test();

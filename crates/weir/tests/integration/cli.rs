@@ -60,6 +60,7 @@ fn bad_input_is_refused_with_status_2_and_nothing_is_written() {
         &["run", "lab.toml", "--only", "pie"],
         &["run", "lab.toml", "--only", "quee=pie"],
         &["run", "lab.toml", "--only", "dumbbell.queue=pye"],
+        &["run", "lab.toml", "--only", "dumbbell.queue=pye", "--dry-run"],
         &["reproduce", "nothing"],
         &["reproduce", "--labs", "nowhere"],
         &["report", "."],
@@ -84,6 +85,16 @@ fn a_dry_run_prints_the_tree_and_writes_nothing() {
     let output = place.weir(&["run", "lab.toml", "--dry-run"]);
     assert_eq!(status(&output), 0);
     assert!(text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+    assert_eq!(place.files(), ["lab.toml"]);
+}
+
+#[test]
+fn a_dry_run_of_a_part_prints_that_part() {
+    let place = Place::new();
+    let output = place.weir(&["run", "lab.toml", "--dry-run", "--only", "queue=pie"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(told.contains("2 runs, 8 s of network time") && !told.contains("tail-drop"), "{told}");
     assert_eq!(place.files(), ["lab.toml"]);
 }
 

@@ -2,6 +2,7 @@
 //! cannot be made the tests skip and say so; with WEIR_REQUIRE_LIVE=1 that is a failure.
 
 mod decoded;
+mod devices;
 mod files;
 mod groups;
 mod kills;
@@ -147,7 +148,11 @@ impl Triangle {
     fn start_with(&self, node: usize, more: &[&str]) -> Node {
         let file = self.path(node);
         let own = ["overlay", "node", file.to_str().unwrap(), "--metrics", METRICS];
-        let mut command = weir(&[&own[..], more].concat());
+        self.start_by(node, weir(&[&own[..], more].concat())).0
+    }
+
+    /// Starts a node by this command, and waits until it works. Returns what it has said, too.
+    fn start_by(&self, node: usize, mut command: Command) -> (Node, String) {
         let mut child = self.inside(node, || command.stderr(Stdio::piped()).spawn().unwrap());
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
@@ -156,7 +161,7 @@ impl Triangle {
         }
         // What it says later must not block it.
         std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
-        Node(child)
+        (Node(child), told)
     }
 
     fn weir(&self, node: usize, arguments: &[&str]) -> Output {

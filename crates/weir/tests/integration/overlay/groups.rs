@@ -2,17 +2,17 @@
 
 use super::*;
 
-const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
+pub(super) const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
 
 /// Makes the key of groups, and returns the keys of nodes' files for it.
-fn with_key(triangle: &Triangle) -> &'static str {
+pub(super) fn with_key(triangle: &Triangle) -> &'static str {
     let key = triangle.folder.path().join("groups.key");
     assert!(weir(&["overlay", "keygen"]).arg(&key).output().unwrap().status.success());
     "groups = ['239.1.0.0/16']\ngroup_key = 'groups.key'"
 }
 
 /// A socket of the calling thread's host that has joined the group.
-fn member() -> UdpSocket {
+pub(super) fn member() -> UdpSocket {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 5000)).unwrap();
     // Its route chooses the device.
     socket.join_multicast_v4(&GROUP, &Ipv4Addr::UNSPECIFIED).unwrap();
