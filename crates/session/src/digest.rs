@@ -44,11 +44,14 @@ pub fn run_part(
 struct Digest {
     /// `None` if there is no report.
     scripting: Option<Scripting>,
-    /// The finished runs by number: summary, and script.
-    runs: Mutex<BTreeMap<usize, (RunSummary, Option<Vec<u8>>)>>,
+    /// The finished runs by number.
+    runs: Mutex<BTreeMap<usize, Told>>,
 }
 
-/// What is told of a run in the list.
+/// What is told of a run: its summary, and its script if there is a report.
+pub(crate) type Told = (RunSummary, Option<Vec<u8>>);
+
+/// A run in the list.
 #[derive(Serialize, Deserialize)]
 struct Entry<S> {
     summary: S,
@@ -71,21 +74,23 @@ impl Progress for Digest {
 impl Digest {
     fn bytes(self) -> serde_json::Result<Vec<u8>> {
         let runs = self.runs.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let entry = |(summary, script)| Entry { summary, script: script.map(Vec::len) };
-        let entries = runs.values().map(|(summary, script)| entry((summary, script.as_ref())));
+        let length = |script: &Option<Vec<u8>>| script.as_ref().map(Vec::len);
+        let entries = runs.values().map(|(summary, script)| Entry { summary, script: length(script) });
         let mut bytes = serde_json::to_vec(&entries.collect::<Vec<_>>())?;
         bytes.push(b'\n');
-        runs.values().filter_map(|(_, script)| script.as_ref()).for_each(|script| bytes.extend(script));
+        runs.values()
+            .filter_map(|(_, script)| script.as_ref())
+            .for_each(|script| bytes.extend_from_slice(script));
         Ok(bytes)
     }
 }
 
 /// The summaries and scripts of a part's runs by id. `None` if there is no digest that can be read: they are computed from the records then.
-pub(crate) fn read(part: &Path) -> Option<HashMap<String, (RunSummary, Option<Vec<u8>>)>> {
+pub(crate) fn read(part: &Path) -> Option<HashMap<String, Told>> {
     parsed(&fs::read(part.join(FILE)).ok()?)
 }
 
-fn parsed(bytes: &[u8]) -> Option<HashMap<String, (RunSummary, Option<Vec<u8>>)>> {
+fn parsed(bytes: &[u8]) -> Option<HashMap<String, Told>> {
     let (list, mut scripts) = bytes.split_at_checked(bytes.iter().position(|byte| *byte == b'\n')? + 1)?;
     let mut runs = HashMap::new();
     for Entry { summary, script } in serde_json::from_slice::<Vec<Entry<RunSummary>>>(list).ok()? {

@@ -74,7 +74,7 @@ fn parted(lab: &Lab, place: &Path, report: bool, change: impl Fn(&Path)) -> Swee
         let runs = sweep.parts()[part].runs.clone();
         let failed =
             run_part(lab, &runs, sweep.size(), &Simulator, "build", &beside, sweep.groups()).unwrap();
-        assert_eq!(failed, []);
+        assert!(failed.is_empty());
         change(&beside);
         sweep.take_in(part, &beside, failed).unwrap();
     }
