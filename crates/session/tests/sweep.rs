@@ -1,5 +1,7 @@
 //! A lab whose parts are run elsewhere: its folder is that of one session, and the records of its parts are not read again.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
