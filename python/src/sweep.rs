@@ -9,9 +9,7 @@ use crate::run::{Name, concluded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use weir_engine::run_part;
-use weir_session::{Plan, Sweep};
+use weir_session::{Plan, Sweep, run_part};
 use weir_sim::Simulator;
 
 /// Adds what the sweep needs to the module.
@@ -27,8 +25,8 @@ fn own_build(py: Python<'_>) -> PyResult<&'static str> {
     build(py)
 }
 
-/// Runs some runs of a lab, by their numbers in its tree, into a new result folder. Other threads of Python run meanwhile. Returns the
-/// runs that failed: id and reason.
+/// Runs some runs of a lab, by their numbers in its tree, into a new result folder, with what `_Parts.take_in` needs of them. Other threads
+/// of Python run meanwhile. Returns the runs that failed: id and reason.
 #[pyfunction(name = "_part")]
 fn part(
     py: Python<'_>,
@@ -36,15 +34,15 @@ fn part(
     runs: Vec<usize>,
     size: Option<usize>,
     out: PathBuf,
+    groups: Option<Vec<String>>,
 ) -> PyResult<Vec<(String, String)>> {
     let build = build(py)?;
     let lab = lab.plan();
     if runs.iter().any(|&run| run >= lab.run_count()) || size == Some(0) {
         return Err(PyValueError::new_err("the lab has no such runs"));
     }
-    let never = AtomicBool::new(false);
-    let tally = py.detach(|| run_part(lab, &runs, size, &Simulator, build, &out, &never));
-    Ok(tally.map_err(error::folder)?.failed)
+    py.detach(|| run_part(lab, &runs, size, &Simulator, build, &out, groups.as_deref()))
+        .map_err(error::folder)
 }
 
 /// The parts of a lab that a result folder does not hold yet, and the folder, which no other process writes into meanwhile.
@@ -106,6 +104,12 @@ impl Parts {
         Ok(self.open()?.size())
     }
 
+    /// Names of the lab's traffic groups, which the tasks' share of the report depends on; None if there is no report.
+    #[getter]
+    fn groups(&self) -> PyResult<Option<Vec<String>>> {
+        Ok(self.open()?.groups().map(<[String]>::to_vec))
+    }
+
     /// Number of the lab's runs.
     #[getter]
     fn run_count(&self) -> PyResult<usize> {
@@ -130,7 +134,7 @@ impl Parts {
     /// Writes summary and report, and returns the result.
     fn finish(&mut self, py: Python<'_>) -> PyResult<RunResult> {
         let sweep = self.0.take().ok_or_else(closed)?;
-        let done = Attended::new(py)?.run(py, None, |caller| sweep.finish(Box::new(Simulator), caller))?;
+        let done = Attended::new(py)?.run(py, None, |_| sweep.finish())?;
         concluded(py, done)
     }
 

@@ -16,6 +16,7 @@ import pytest
 import weir
 from cluster import Cluster
 from conftest import TEXT
+from weir import _sweep
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,28 @@ def test_the_folder_is_that_of_one_machine(cluster, tmp_path, lab, carry, alone)
     assert differences(result.path, alone) == []
     assert not (result.path / ".weir-sweep").exists()
     assert list(cluster.place.glob("worker-*/**/sim-*")) == []
+
+
+@pytest.mark.parametrize("carry", [False, True], ids=["shared", "carry"])
+def test_this_process_reads_no_records_of_the_tasks(cluster, tmp_path, monkeypatch, alone, carry):
+    out, run = tmp_path / "swept", _sweep._Tasks.run
+
+    def run_and_damage(self, threads):
+        run(self, threads)
+        for table in out.glob("runs/*/*.parquet"):
+            table.write_bytes(b"damaged")
+
+    monkeypatch.setattr(_sweep._Tasks, "run", run_and_damage)
+    weir.sweep(shards(), cluster.client, out=out, carry=carry, progress=False)
+    differ = differences(out, alone)
+    assert differ and {pathlib.Path(name).suffix for name in differ} == {".parquet"}
+
+
+@pytest.mark.parametrize("path", ["", "..", "../digest", "/tmp/digest", "runs/a", "runs/../a", "runs/a/b/c", "a/b/c", "runs//a"])
+def test_a_file_that_a_worker_sends_stays_in_the_folder_of_its_part(tmp_path, path):
+    with pytest.raises(weir.Error, match="a worker sent a file"):
+        _sweep._write(tmp_path / "part", path, b"")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("carry", [False, True], ids=["shared", "carry"])

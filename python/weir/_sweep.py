@@ -29,6 +29,8 @@ __all__ = ["sweep"]
 
 SCRATCH = ".weir-sweep"
 """Folder in the result folder in which parts wait until they are moved."""
+DIGEST = "digest"
+"""File of a part beside its runs: their summaries, and their share of the report."""
 TOKEN = "token"
 """File in it by which a worker finds out whether it sees the same folder."""
 VISIBLE = 3.0
@@ -159,7 +161,7 @@ class _Tasks:
         self.line = Line() if progress else None
         shared = None if carry else (str(scratch), token)
         files = tuple([("lab.toml", lab.toml().encode()), *lab._attachments()]) if carry else ()
-        self.work = (_weir._build(), shared, files, parts.size)
+        self.work = (_weir._build(), shared, files, parts.size, parts.groups)
         self.waiting = collections.deque(enumerate(parts.missing))
         self.running: dict[Future, tuple[int, str, int]] = {}
         self.ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -265,11 +267,11 @@ def _rounded(seconds: float) -> str:
 
 
 def _write(place: Path, path: str, content: bytes) -> None:
-    """Writes a file of a part that has travelled back; its path is RUN/FILE."""
-    folder, _, name = path.partition("/")
-    if os.path.basename(folder) != folder or os.path.basename(name) != name or not name or ".." in (folder, name):
+    """Writes a file of a part that has travelled back; its path is runs/RUN/FILE or FILE."""
+    *folders, name = path.split("/")
+    if len(folders) not in (0, 2) or folders[:1] not in ([], ["runs"]) or {"", ".", ".."} & {*folders, name}:
         raise error(f"a worker sent a file named {path!r}", _SAME_BUILD)
-    inner = place / "runs" / folder
+    inner = place.joinpath(*folders)
     inner.mkdir(parents=True, exist_ok=True)
     (inner / name).write_bytes(content)
 
@@ -323,12 +325,14 @@ def _lab(shared: tuple[str, str] | None, files: tuple[tuple[str, bytes], ...]) -
 
 
 def _task(
-    work: tuple[str, tuple[str, str] | None, tuple[tuple[str, bytes], ...], int | None], name: str, runs: list[int]
+    work: tuple[str, tuple[str, str] | None, tuple[tuple[str, bytes], ...], int | None, list[str] | None],
+    name: str,
+    runs: list[int],
 ) -> tuple[str | None, list[tuple[str, bytes]], list[tuple[str, str]]]:
     """Runs a part. Returns its folder, or with carry its files, and the runs that failed, each with the reason."""
     from distributed import get_worker
 
-    build, shared, files, size = work
+    build, shared, files, size, groups = work
     worker = get_worker()
     unable = _unable(build, shared)
     if unable is not None:
@@ -338,13 +342,13 @@ def _task(
     folder = Path(place, f"{name}-{secrets.token_hex(4)}")
     kept = False
     try:
-        failed = _weir._part(_lab(shared, files), runs, size, folder)
+        failed = _weir._part(_lab(shared, files), runs, size, folder, groups)
         if shared is not None:
             # If the sweep has ended, nobody takes it.
             kept = _reads(shared)
             return str(folder), [], failed
-        found = sorted(path for path in (folder / "runs").glob("*/*") if path.is_file())
-        return None, [(str(path.relative_to(folder / "runs")), path.read_bytes()) for path in found], failed
+        found = sorted(path for path in [*folder.glob("runs/*/*"), folder / DIGEST] if path.is_file())
+        return None, [(str(path.relative_to(folder)), path.read_bytes()) for path in found], failed
     except (Error, OSError) as why:
         message = str(why).partition("\n  help: ")[0]
         elsewhere = "start the workers with another --local-directory" if shared is None else "out=DIR writes elsewhere"

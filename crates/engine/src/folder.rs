@@ -191,6 +191,11 @@ impl ResultFolder {
         &self.found
     }
 
+    /// Forgets those of them with such ids, because others take their place.
+    pub(crate) fn forget(&mut self, replaced: impl Fn(&str) -> bool) {
+        self.found.runs.retain(|id, _| !replaced(id));
+    }
+
     /// The description of a run that has just ended, for `run.json`.
     pub fn describe(&self, engine: &str, run: Arc<Run>, outcome: Outcome) -> RunFile {
         let (id, build) = (cell_id(engine, &run.id), self.build.clone());

@@ -43,12 +43,14 @@ pub struct Jobs<'a> {
     pub capture: &'a [String],
     /// How often a failed run is tried again; a run that failed with [`EngineError::Command`] never is.
     pub retries: u32,
+    /// Whether the finished runs of an unfinished shard are written each second, so that a killed session keeps them.
+    pub saves: bool,
 }
 
 impl Default for Jobs<'_> {
-    /// One run after the other; a failed run is tried once more.
+    /// One run after the other; a failed run is tried once more, and finished runs are written each second.
     fn default() -> Self {
-        Jobs { threads: 1, live: 1, capture: &[], retries: 1 }
+        Jobs { threads: 1, live: 1, capture: &[], retries: 1, saves: true }
     }
 }
 
@@ -174,7 +176,7 @@ impl Session<'_> {
         // Whether a separate thread saves shards and reports progress. If the system grants none, the workers do.
         let attended = AtomicBool::new(true);
         let look = || {
-            if let Some(shards) = &self.shards {
+            if let Some(shards) = self.shards.as_ref().filter(|_| self.jobs.saves) {
                 self.noted(shards.save(false));
             }
             self.progress.tick();

@@ -5,9 +5,10 @@
 use crate::error::{FolderError, at};
 use crate::folder::ResultFolder;
 use crate::jobs::{Cell, Jobs, Progress, Tally, run_with};
+use crate::results::FinishedRun;
 use crate::run_file::cell_id;
 use crate::shards;
-use crate::{Engine, Outcome, location};
+use crate::{Engine, RunLocation, location};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub fn parts(
 }
 
 /// Runs a part, one run after the other, into the result folder `out`, which is new. `runs` are the numbers of its runs in the lab's
-/// tree. A run that fails is tried again once; the tally names it then.
+/// tree; `progress` counts them from 0. A run that fails is tried again once; the tally names it then.
 ///
 /// # Errors
 /// The folder cannot be written, or there is not enough space.
@@ -73,7 +74,7 @@ pub fn run_part(
     engine: &dyn Engine,
     build: &str,
     out: &Path,
-    cancel: &AtomicBool,
+    progress: &dyn Progress,
 ) -> Result<Tally, FolderError> {
     let folder = ResultFolder::open(out, lab.source(), build)?;
     let wanted: BTreeSet<usize> = runs.iter().copied().collect();
@@ -81,44 +82,54 @@ pub fn run_part(
         lab.runs_where(|number| wanted.contains(&number)).into_iter().map(Arc::new).collect();
     let cells: Vec<Cell<'_>> =
         made.iter().zip(&wanted).map(|(run, &number)| Cell { engine, run, number, wanted: true }).collect();
-    run_with(&cells, size, &folder, &Jobs::default(), cancel, &Unwatched)
-}
-
-/// Nobody watches a part: its end is what counts.
-struct Unwatched;
-
-impl Progress for Unwatched {
-    fn share(&self, _: usize, _: f64) {}
-    fn ended(&self, _: usize, _: Result<&Outcome, &str>) {}
+    // An unfinished part counts for nothing.
+    let jobs = Jobs { saves: false, ..Jobs::default() };
+    run_with(&cells, size, &folder, &jobs, &AtomicBool::new(false), progress)
 }
 
 impl ResultFolder {
-    /// Moves the folders of runs of another result folder on the same file system into this one; `ids` are those that it may hold.
-    /// Returns how many runs they are.
+    /// Moves the folders of runs of another result folder on the same file system into this one; `ids` are those that it may hold,
+    /// each with its number in the tree. Returns these runs.
     ///
     /// # Errors
     /// The other folder holds runs of another build or with other ids, or runs that cannot be read, or moving failed.
-    pub fn adopt(&self, from: &Path, ids: &BTreeSet<String>) -> Result<usize, FolderError> {
+    pub fn adopt(
+        &mut self,
+        from: &Path,
+        ids: &BTreeMap<String, usize>,
+    ) -> Result<Vec<FinishedRun>, FolderError> {
         let runs = from.join("runs");
         let mut found = location::find(&runs).map_err(at(&runs))?;
         if !found.faults.is_empty() {
             return Err(found.faults.swap_remove(0).1.into());
         }
         let strange = |what: String| FolderError::from(RecordError::Corrupt { path: runs.clone(), what });
-        let mut folders = BTreeSet::new();
+        // Where each folder of the part goes.
+        let mut places: BTreeMap<&Path, RunLocation> = BTreeMap::new();
+        let mut runs = vec![];
         for (file, location) in found.runs.values() {
-            if !ids.contains(&file.id) {
+            let Some(&number) = ids.get(&file.id) else {
                 return Err(strange(format!("it holds the run {}, which is none of its part", file.id)));
-            }
+            };
             if file.build != self.build() {
                 return Err(strange(format!("it holds runs by another build of weir ({})", file.build)));
             }
-            folders.insert(location.folder());
+            let folder = location.folder();
+            let place = || {
+                let place = self.path().join("runs").join(folder.file_name().unwrap_or_default());
+                match location {
+                    RunLocation::Folder(_) => RunLocation::Folder(place),
+                    RunLocation::Shard(_) => RunLocation::Shard(place.into()),
+                }
+            };
+            let place = places.entry(folder).or_insert_with(place).clone();
+            runs.push(FinishedRun::new(number, Arc::clone(file), place));
         }
-        for folder in folders {
-            let name = folder.file_name().unwrap_or_default();
-            location::replace(folder, &self.path().join("runs").join(name))?;
+        // A shard that is replaced takes the part's older runs with it.
+        self.forget(|id| ids.contains_key(id));
+        for (folder, place) in places {
+            location::replace(folder, place.folder())?;
         }
-        Ok(found.runs.len())
+        Ok(runs)
     }
 }

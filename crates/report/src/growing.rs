@@ -5,15 +5,15 @@
 //! `report/pages/K.js`; `report/run.html` shows the run that its address names. Writing ten thousand files would take longer
 //! than simulating the runs. A piece's series are written when all its runs have joined.
 
-use crate::charts::RunSeries;
 use crate::folder::Folder;
 use crate::lab::{Lab, PIECE, Run, agreement};
 use crate::pages::{Pages, both_file, run_file};
+use crate::scripting::Scripting;
 use crate::tables::ENGINES;
 use crate::warnings::run_with_warnings;
-use crate::{ASSETS, ReportError, UPLOT_LICENSE, charts, columns, events, overlay, scatter, script};
+use crate::{ASSETS, ReportError, UPLOT_LICENSE, columns, scatter, script};
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ type Key = (String, usize);
 /// A report to which runs are added as they end, from several threads.
 pub struct Growing {
     outline: Lab,
-    colours: HashMap<String, usize>,
+    scripting: Scripting,
     out: Folder,
     joined: Mutex<BTreeMap<Key, Run>>,
     series: Series,
@@ -46,9 +46,14 @@ impl Growing {
     }
 
     fn of(folder: &Path, outline: Lab, engines: usize) -> Growing {
-        let colours = outline.group_names().into_iter().map(String::from).zip(0..).collect();
+        let scripting = Scripting::new(outline.group_names(), outline.size());
         let (joined, series) = (Mutex::new(BTreeMap::new()), Series::of(&outline, engines));
-        Growing { outline, colours, out: Folder::new(folder), joined, series }
+        Growing { outline, scripting, out: Folder::new(folder), joined, series }
+    }
+
+    /// Names of the lab's traffic groups, in the order of their colours.
+    pub fn groups(&self) -> &[String] {
+        &self.outline.groups
     }
 
     /// Adds a run with its numbers only: the index shows it, and its plots are written at the end.
@@ -70,11 +75,19 @@ impl Growing {
         records: &Records,
     ) {
         let numbers = run_with_warnings(summary, run);
-        let charts = series_of(run, view, records, self.outline.size());
-        let text = script::series(&numbers, &charts, &self.colours);
+        let script = self.scripting.of(&numbers, run, view, records);
+        self.take(numbers, script);
+    }
+
+    /// Adds a run with its series as a script ([`Scripting`]).
+    pub fn join_with_script(&self, run: &FinishedRun, summary: &RunSummary, script: Vec<u8>) {
+        self.take(run_with_warnings(summary, run), script);
+    }
+
+    fn take(&self, numbers: Run, script: Vec<u8>) {
         // A file that cannot be written now is tried again at the end, where an error is reported.
-        let _ = self.series.add(&self.out, &numbers, text);
-        self.joined().insert((numbers.engine().to_owned(), run.number), numbers);
+        let _ = self.series.add(&self.out, &numbers, script);
+        self.joined().insert((numbers.engine().to_owned(), numbers.number), numbers);
     }
 
     /// Number of runs that have joined.
@@ -137,26 +150,17 @@ impl Growing {
             scatters: scatter::scatters(&results.lab, summary),
             ..self.outline
         };
-        let size = lab.size();
         let series = self.series;
         let wanted = |place: usize| !series.has(&lab.runs[place]);
         let text = |place: usize, run: &FinishedRun, records: &Records| {
             let numbers = &lab.runs[place];
             let view = View::after(warmup.unwrap_or(run.info.warmup), &run.info, records);
-            let text = script::series(numbers, &series_of(run, &view, records, size), &self.colours);
-            series.add(&self.out, numbers, text)
+            series.add(&self.out, numbers, self.scripting.of(numbers, run, &view, records))
         };
         results.each(wanted, text)?;
         self.out.write("report/metrics.js", &columns::script(summary))?;
         write_pages(&self.out, &lab, &series)
     }
-}
-
-/// The series of a run and the changes within it; `runs` is the number of the lab's runs.
-fn series_of(run: &FinishedRun, view: &View<'_>, records: &Records, runs: usize) -> RunSeries {
-    let events = events::events(&run.file.run);
-    let overlay = overlay::overlay(run, view, records);
-    RunSeries { events, overlay, ..charts::charts(&run.info, view, records, runs) }
 }
 
 /// Writes the files that all pages share.

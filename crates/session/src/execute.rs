@@ -5,7 +5,7 @@ use crate::error::SessionError;
 use crate::only::Only;
 use crate::show::Show;
 use crate::watch::Watch;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use weir_engine::{
     cores, run_all,
 };
 use weir_plan::{Lab, Run};
-use weir_record::Summary;
+use weir_record::{RunSummary, Summary};
 use weir_report::Growing;
 
 /// How a lab is run.
@@ -83,31 +83,12 @@ pub fn execute(
     execution: &Execution<'_>,
     caller: &Caller<'_>,
 ) -> Result<Done, SessionError> {
-    session(lab, engines, execution, caller, None)
-}
-
-/// How the runs ended that other processes have brought into the folder.
-pub(crate) struct Elsewhere {
-    /// Number of runs that were done.
-    pub(crate) done: usize,
-    /// Runs that failed: id and reason.
-    pub(crate) failed: Vec<(String, String)>,
-}
-
-/// The same; if the runs were done elsewhere, none is done here.
-pub(crate) fn session(
-    lab: &Lab,
-    engines: &[Box<dyn Engine>],
-    execution: &Execution<'_>,
-    caller: &Caller<'_>,
-    elsewhere: Option<Elsewhere>,
-) -> Result<Done, SessionError> {
     let runs: Vec<Arc<Run>> = lab.runs().into_iter().map(Arc::new).collect();
     check(engines, &runs, execution.pcap)?;
     let prototypes = prototypes(&runs)?;
     let build = with_prototypes(caller.build, &prototypes);
     let only = Only::read(execution.only, lab)?;
-    let mut cells: Vec<_> = runs
+    let cells: Vec<_> = runs
         .iter()
         .enumerate()
         .flat_map(|(number, run)| {
@@ -123,33 +104,41 @@ pub(crate) fn session(
         folder.keep_prototypes(&prototypes)?;
     }
     let wanted = cells.iter().filter(|cell| cell.wanted).count();
-    if elsewhere.is_some() {
-        cells.iter_mut().for_each(|cell| cell.wanted = false);
-    } else {
-        tell(&folder, &runs, caller.show);
-    }
+    tell(&folder, &runs, caller.show);
     let report = execution.report.then(|| Growing::new(folder.path(), lab, &runs, engines.len()));
     let live = execution.live_jobs.get();
     let watch = Watch::new(lab, &cells, live, folder.path().to_owned(), report, caller.show);
     let threads = execution.jobs.map_or_else(cores, |jobs| jobs.get());
     let (capture, retries) = (execution.pcap, execution.retries);
-    let jobs = Jobs { threads, live, capture, retries };
-    let mut tally = run_all(&cells, &folder, &jobs, caller.cancel, &watch)?;
-    let mut done = tally.finished.len();
-    if let Some(elsewhere) = elsewhere {
-        done = elsewhere.done;
-        tally.kept = tally.kept.saturating_sub(done);
-        tally.failed = elsewhere.failed;
-    }
+    let jobs = Jobs { threads, live, capture, retries, ..Jobs::default() };
+    let tally = run_all(&cells, &folder, &jobs, caller.cancel, &watch)?;
     let (report, summaries) = watch.end();
     if let Some(raised) = tally.raised {
         return Err(EngineError::Raised(raised).into());
     }
     if tally.cancelled {
-        let (done, all) = (done + tally.kept, cells.len());
+        let (done, all) = (tally.finished.len() + tally.kept, cells.len());
         let folder = folder.path().display().to_string();
         return Err(SessionError::Interrupted { done, all, folder });
     }
+    conclude(lab, folder, Ended { tally, wanted, report, summaries })
+}
+
+/// How the runs of a session have ended.
+pub(crate) struct Ended {
+    pub(crate) tally: Tally,
+    /// Number of runs that were asked for.
+    pub(crate) wanted: usize,
+    /// The report as far as it has grown; `None` if none is written.
+    pub(crate) report: Option<Growing>,
+    /// Summaries of the runs that ended with their records at hand, by id.
+    pub(crate) summaries: HashMap<String, RunSummary>,
+}
+
+/// Writes summary and report. The results take their place if no run has failed.
+pub(crate) fn conclude(lab: &Lab, folder: ResultFolder, ended: Ended) -> Result<Done, SessionError> {
+    let Ended { mut tally, wanted, report, summaries } = ended;
+    let done = tally.finished.len();
     let found = Results::of_session(&folder, lab.clone(), std::mem::take(&mut tally.finished))?;
     let summary = found.summary_with(summaries)?;
     // For a large tree each of the two takes a while on one core.

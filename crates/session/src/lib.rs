@@ -5,6 +5,7 @@
 mod build;
 mod commands;
 mod completion;
+mod digest;
 mod error;
 mod execute;
 mod only;
@@ -15,6 +16,7 @@ mod watch;
 pub use build::build_of;
 pub use commands::{NOT_PERMITTED, PERMIT, commands_of};
 pub use completion::Completion;
+pub use digest::run_part;
 pub use error::SessionError;
 pub use execute::{Caller, Done, Execution, execute};
 pub use only::Only;

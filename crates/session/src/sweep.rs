@@ -1,14 +1,18 @@
 //! A lab whose runs are done by other processes, part by part. This one holds the result folder: it says which parts are missing, takes
-//! in those that come back, and writes summary and report at the end, as a session does.
+//! in those that come back, and writes summary and report at the end, as a session does. A part brings the summaries and the series of its
+//! runs, so that little is left to do when the last one has come.
 
+use crate::digest;
 use crate::error::SessionError;
-use crate::execute::{self, Caller, Done, Elsewhere, Execution};
-use std::collections::BTreeSet;
+use crate::execute::{self, Caller, Done, Ended, Execution};
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_engine::{Cell, Engine, Part, ResultFolder, cell_id, parts, shard_size};
+use weir_engine::{Cell, Engine, Part, ResultFolder, Tally, cell_id, parts, shard_size};
 use weir_plan::{Lab, Run};
+use weir_record::RunSummary;
+use weir_report::Growing;
 
 /// Where a sweep's results go, and how.
 #[derive(Debug, Clone)]
@@ -24,16 +28,16 @@ pub struct Plan {
 }
 
 /// A lab whose runs come from elsewhere, and the lock of its result folder.
-#[derive(Debug)]
 pub struct Sweep {
     lab: Lab,
-    plan: Plan,
     folder: ResultFolder,
     size: Option<usize>,
     parts: Vec<Part>,
     ids: Vec<String>,
-    done: usize,
-    failed: Vec<(String, String)>,
+    tally: Tally,
+    report: Option<Growing>,
+    /// Summaries of the runs that were taken in, by id.
+    summaries: HashMap<String, RunSummary>,
 }
 
 impl Sweep {
@@ -62,8 +66,11 @@ impl Sweep {
         execute::tell(&folder, &runs, caller.show);
         let size = shard_size(&cells);
         let parts = parts(&cells, size, plan.most, &folder)?;
-        let ids = cells.iter().map(|cell| cell_id(engine.name(), &cell.run.id)).collect();
-        Ok(Sweep { lab, plan, folder, size, parts, ids, done: 0, failed: vec![] })
+        let ids: Vec<String> = cells.iter().map(|cell| cell_id(engine.name(), &cell.run.id)).collect();
+        let kept = ids.len() - parts.iter().map(|part| part.runs.len()).sum::<usize>();
+        let tally = Tally { kept, ..Tally::default() };
+        let report = plan.report.then(|| Growing::new(folder.path(), &lab, &runs, 1));
+        Ok(Sweep { lab, folder, size, parts, ids, tally, report, summaries: HashMap::new() })
     }
 
     /// The folder that the results go to: for a rerun, its staging folder.
@@ -81,13 +88,18 @@ impl Sweep {
         self.size
     }
 
+    /// Names of the lab's traffic groups, in the order of their colours in the report; `None` if no report is written.
+    pub fn groups(&self) -> Option<&[String]> {
+        self.report.as_ref().map(Growing::groups)
+    }
+
     /// Number of the tree's runs.
     pub fn run_count(&self) -> usize {
         self.ids.len()
     }
 
-    /// Takes in a part from the result folder that it was run into, on the same file system; `failed` are its runs that failed, each with
-    /// the reason.
+    /// Takes in a part from the result folder that it was run into ([`crate::run_part`]), on the same file system; `failed` are its runs
+    /// that failed, each with the reason.
     ///
     /// # Errors
     /// That folder holds something else, or cannot be moved.
@@ -97,22 +109,31 @@ impl Sweep {
         from: &Path,
         failed: Vec<(String, String)>,
     ) -> Result<(), SessionError> {
-        let ids: BTreeSet<String> = self.parts[part].runs.iter().map(|&run| self.ids[run].clone()).collect();
-        self.done += self.folder.adopt(from, &ids)?;
-        self.failed.extend(failed);
+        let ids: BTreeMap<String, usize> =
+            self.parts[part].runs.iter().map(|&run| (self.ids[run].clone(), run)).collect();
+        let runs = self.folder.adopt(from, &ids)?;
+        // What it does not tell is computed from the records at the end.
+        let mut told = digest::read(from).unwrap_or_default();
+        for run in &runs {
+            let Some((summary, script)) = told.remove(&run.file.id) else { continue };
+            if let (Some(report), Some(script)) = (&self.report, script) {
+                report.join_with_script(run, &summary, script);
+            }
+            self.summaries.insert(summary.id.clone(), summary);
+        }
+        self.tally.finished.extend(runs);
+        self.tally.failed.extend(failed);
         Ok(())
     }
 
     /// Writes summary and report of what is there, as a session does.
     ///
     /// # Errors
-    /// Writing failed, results cannot be read, or the caller cancelled it. A run that failed is no error: [`Done::tally`] names it.
-    pub fn finish(self, engine: Box<dyn Engine>, caller: &Caller<'_>) -> Result<Done, SessionError> {
-        let Sweep { lab, plan, folder, done, mut failed, .. } = self;
-        failed.sort();
-        // The session takes the lock again.
-        drop(folder);
-        execute::session(&lab, &[engine], &execution(&plan), caller, Some(Elsewhere { done, failed }))
+    /// Writing failed, or results cannot be read. A run that failed is no error: [`Done::tally`] names it.
+    pub fn finish(self) -> Result<Done, SessionError> {
+        let Sweep { lab, folder, ids, mut tally, report, summaries, .. } = self;
+        tally.failed.sort();
+        execute::conclude(&lab, folder, Ended { tally, wanted: ids.len(), report, summaries })
     }
 }
 
