@@ -9,6 +9,8 @@ const FOLD: usize = 8;
 pub(super) struct Peaks {
     /// The first has the weights; the last has one fold at most. Each is as long as whole folds.
     levels: Vec<Vec<i64>>,
+    /// The first number of the largest weight, and the weight, if it is above 0.
+    largest: Option<(usize, i64)>,
 }
 
 /// The weights of a fold.
@@ -16,7 +18,7 @@ fn fold(level: &[i64], at: usize) -> &[i64] {
     &level[at * FOLD..(at + 1) * FOLD]
 }
 
-fn most(weights: &[i64]) -> i64 {
+fn most_of(weights: &[i64]) -> i64 {
     weights.iter().fold(0, |most, weight| most.max(*weight))
 }
 
@@ -26,13 +28,25 @@ impl Peaks {
         if self.levels.first().is_none_or(|weights| number >= weights.len()) {
             self.grow(number + 1);
         }
-        let (mut at, mut weight) = (number, weight);
+        if self.levels[0][number] == weight {
+            return;
+        }
+        let (mut at, mut most) = (number, weight);
         for level in &mut self.levels {
-            if std::mem::replace(&mut level[at], weight) == weight {
-                return;
+            if std::mem::replace(&mut level[at], most) == most {
+                break;
             }
             at /= FOLD;
-            weight = most(fold(level, at));
+            most = most_of(fold(level, at));
+        }
+        match self.largest {
+            Some((first, largest)) if weight < largest || weight == largest && number > first => {
+                if number == first {
+                    self.largest = self.find();
+                }
+            }
+            _ if weight > 0 => self.largest = Some((number, weight)),
+            _ => {}
         }
     }
 
@@ -41,7 +55,7 @@ impl Peaks {
         weights.resize(numbers.next_multiple_of(FOLD), 0);
         self.levels.push(weights);
         while let Some(below) = self.levels.last().filter(|level| level.len() > FOLD) {
-            let mut level: Vec<i64> = below.chunks(FOLD).map(most).collect();
+            let mut level: Vec<i64> = below.chunks(FOLD).map(most_of).collect();
             level.resize(level.len().next_multiple_of(FOLD), 0);
             self.levels.push(level);
         }
@@ -50,11 +64,16 @@ impl Peaks {
     /// Sets all to 0.
     pub(super) fn clear(&mut self) {
         self.levels.iter_mut().for_each(|level| level.fill(0));
+        self.largest = None;
     }
 
     /// The first number of the largest weight, and the weight, if it is above 0.
     pub(super) fn largest(&self) -> Option<(usize, i64)> {
-        let most = self.levels.last().map(|top| most(top)).filter(|most| *most > 0)?;
+        self.largest
+    }
+
+    fn find(&self) -> Option<(usize, i64)> {
+        let most = self.levels.last().map(|top| most_of(top)).filter(|most| *most > 0)?;
         let down = |at, level: &Vec<i64>| {
             let first = fold(level, at).iter().position(|weight| *weight == most);
             at * FOLD + first.unwrap_or(0)
