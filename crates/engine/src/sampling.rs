@@ -50,7 +50,8 @@ impl Sampler {
     }
 
     /// Records the period that ends `now`. A flow that was idle in it gets no record: most of thousands of flows are idle in
-    /// most periods. `counts` returns what the hosts of a flow have counted so far.
+    /// most periods. `counts` returns what the hosts of a flow have counted so far; it is asked where `has_moved` says that they may have
+    /// counted anything in the period, or where a tap has.
     ///
     /// A transport counts a retransmission when it hands the packet over; the tap counts packets as they leave the host, after its
     /// jitter. So that the two counts are of the same packets, a period has no more retransmissions than packets that left in it; the
@@ -60,6 +61,7 @@ impl Sampler {
         fabric: &mut Fabric<P>,
         now: Time,
         recorder: &mut dyn Recorder,
+        has_moved: impl Fn(usize) -> bool,
         counts: impl Fn(usize) -> HostCounts,
     ) {
         fabric.settle(now);
@@ -68,8 +70,11 @@ impl Sampler {
             sample_link(fabric, link, shaper.map(|rate| rate.bytes_in(period)), now, recorder);
         }
         for (flow, recorded) in self.flows.iter_mut().enumerate() {
-            let counts = counts(flow);
             let counted = fabric.take_flow(flow);
+            if counted.is_none() && !has_moved(flow) {
+                continue;
+            }
+            let counts = counts(flow);
             let read_bytes = counts.read_bytes - recorded.read_bytes;
             if counted.is_some() || read_bytes > 0 {
                 let mut counters = counted.unwrap_or_default();

@@ -61,6 +61,8 @@ pub struct Fabric<P> {
     pub(crate) edges: Vec<Edge<P>>,
     /// All links' changes, latest first.
     changes: Vec<(usize, Event)>,
+    /// How many of them have been made.
+    changed: u64,
     pub(crate) routes: Routes,
     /// The present routes, without the links that take no time.
     pub(crate) hops: Hops,
@@ -146,6 +148,7 @@ impl<P: Wire> Fabric<P> {
             stations,
             links,
             changes,
+            changed: 0,
             routes,
             taps: Taps::new(&config.flows, config.groups, config.round_trips),
             transits: Vec::new(),

@@ -425,7 +425,7 @@ impl<'a> Pump<'a> {
         if let Some(packets) = &self.packets {
             packets.drain(&mut self.relay);
         }
-        self.sampler.sample(&mut self.fabric, at, &mut self.relay, |flow| self.counts[flow].get());
+        self.sampler.sample(&mut self.fabric, at, &mut self.relay, |_| true, |flow| self.counts[flow].get());
         self.crossings.sample(at, &mut self.relay);
         self.next_sample += self.run.sample;
     }

@@ -228,6 +228,10 @@ impl Admission {
         }
     }
 
+    /// Whether something has happened to it since the last call of [`Admission::take_events`].
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
     /// Takes what has happened to it.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)

@@ -83,7 +83,12 @@ impl Advertised {
 
     /// Whether the depths are those of a neighbour that has told all of them, not long ago.
     pub fn is_known(&self, now: Time) -> bool {
-        self.is_whole && now.since(self.at) < OLDEST
+        now < self.known_until()
+    }
+
+    /// Until when they are, if the neighbour tells nothing more.
+    pub fn known_until(&self) -> Time {
+        if self.is_whole { self.at + OLDEST } else { Time::ZERO }
     }
 
     /// How old the newest message is.

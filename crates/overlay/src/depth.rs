@@ -73,10 +73,9 @@ impl State {
 
     /// What neighbours and admission are told.
     pub fn advertised(&self, config: &Config, exact: u64) -> u64 {
-        if exact == 0 || self.at.is_none() {
-            return exact;
-        }
         match config {
+            Config::Exact(_) => exact,
+            _ if exact == 0 || self.at.is_none() => exact,
             Config::Ewma(_) => self.value as u64,
             _ => self.forwarded(config, exact),
         }

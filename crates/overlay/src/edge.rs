@@ -55,6 +55,8 @@ pub struct Edge {
     bins: Bins,
     meters: Meters,
     planner: Option<Planner>,
+    /// The flows about which something has been decided since [`Edge::take_decided`].
+    decided: Vec<usize>,
     /// The planner plans from this time on.
     plans_from: Time,
 }
@@ -69,6 +71,7 @@ impl Edge {
             bins: Bins::default(),
             meters: Meters::new(),
             planner: is_planned.then(|| Planner::new(Time::ZERO)),
+            decided: Vec::new(),
             plans_from: Time::ZERO,
         }
     }
@@ -115,9 +118,14 @@ impl Edge {
         self.entries.iter().enumerate().filter_map(|(at, entry)| Some((at, entry.as_ref()?)))
     }
 
-    /// The same, to take what has been decided about them.
-    pub fn entries_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry)> {
-        self.entries.iter_mut().enumerate().filter_map(|(at, entry)| Some((at, entry.as_mut()?)))
+    /// Tells of the flows about which something has been decided since the last call, in the order of their places.
+    pub fn take_decided(&mut self, mut tell: impl FnMut(usize, &mut Entry)) {
+        self.decided.sort_unstable();
+        for at in self.decided.drain(..) {
+            if let Some(Some(entry)) = self.entries.get_mut(at) {
+                tell(at, entry);
+            }
+        }
     }
 
     /// The rate of a flow: of one that waits by the price as it was read last, of another when it last sent.
@@ -140,11 +148,14 @@ impl Edge {
     /// Changes the admission of a flow. Returns whether it may send from now on.
     fn change(&mut self, at: usize, now: Time, change: impl FnOnce(&mut Admission)) -> bool {
         let Some(Some(entry)) = self.entries.get_mut(at) else { return false };
-        let was_open = entry.is_open();
+        let (was_open, had_events) = (entry.is_open(), entry.has_events());
         entry.resume(&mut self.meters, now);
         change(&mut entry.admission);
         entry.settle(&mut self.meters, now);
         self.agenda.set(at, entry.next);
+        if entry.has_events() && !had_events {
+            self.decided.push(at);
+        }
         entry.is_open() && !was_open
     }
 
@@ -156,8 +167,12 @@ impl Edge {
     /// A flow has sent a packet with so many bytes of payload.
     pub fn has_sent<B: Body, C: Cat>(&mut self, at: usize, bytes: u32, node: &Node<B, C>, now: Time) {
         if let Some(Some(entry)) = self.entries.get_mut(at) {
+            let had_events = entry.has_events();
             entry.has_sent(bytes, &mut self.bins, &mut self.meters, node, now);
             self.agenda.set(at, entry.next);
+            if entry.has_events() && !had_events {
+                self.decided.push(at);
+            }
         }
     }
 
@@ -171,13 +186,16 @@ impl Edge {
         mut opened: impl FnMut(usize),
     ) {
         self.plan(node, around, now, &mut opened);
-        let Edge { entries, agenda, bins, meters, .. } = self;
+        let Edge { entries, agenda, bins, meters, decided, .. } = self;
         let mut first = 0;
         while let Some(at) = agenda.due(first, now) {
             if let Some(entry) = &mut entries[at] {
-                let was_open = entry.is_open();
+                let (was_open, had_events) = (entry.is_open(), entry.has_events());
                 entry.look(bins, meters, node, now);
                 agenda.set(at, entry.next);
+                if entry.has_events() && !had_events {
+                    decided.push(at);
+                }
                 if entry.is_open() && !was_open {
                     opened(at);
                 }

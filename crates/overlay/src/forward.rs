@@ -182,7 +182,7 @@ impl Forwarder {
         if !self.is_indexed() {
             return self.pass(view, Pass::All, &depth);
         }
-        let first = self.index.first(view, &mut self.waits)?;
+        let first = self.index.first(view, &self.config, &mut self.waits)?;
         self.attempt(view, first, Pass::All, &depth).or_else(|| self.pass(view, Pass::All, &depth))
     }
 
@@ -209,9 +209,11 @@ impl Forwarder {
         let pass = if sensitive { Pass::Sensitive } else { Pass::All };
         let (gradients, (here, there)) = (&self.config.gradients, &mut self.sides);
         for bin in bins.iter().map(|at| view.queues.bin(*at)) {
-            sides::here(view, gradients, bin, pass, &depth, here);
+            here.clear();
+            here.extend(sides::here(view, gradients, bin, pass, &depth));
             for port in view.ports {
-                sides::there(view, gradients, port, bin, pass, there);
+                there.clear();
+                there.extend(sides::there(view, gradients, port, (bin.key, bin.destinations.nodes()), pass));
                 let differences = sides::downhill(here, there);
                 let asked = differences.filter(|(node, ..)| only.is_none_or(|only| only == *node));
                 largest = largest.max(asked.map(|(.., difference)| difference).sum());
@@ -228,7 +230,7 @@ impl Forwarder {
     ) -> Option<Decision> {
         self.candidates.clear();
         if self.is_indexed() && pass == Pass::All {
-            self.index.all(view, &mut self.candidates);
+            self.index.all(view, &self.config, &mut self.candidates);
         } else {
             for port in (0..view.ports.len()).filter(|port| view.ports[*port].room > 0) {
                 for at in view.queues.active() {
@@ -313,8 +315,10 @@ impl Forwarder {
             return self.consider_total(view, index, at, pass, depth);
         }
         let (gradients, (here, there)) = (&self.config.gradients, &mut self.sides);
-        sides::here(view, gradients, bin, pass, depth, here);
-        sides::there(view, gradients, port, bin, pass, there);
+        here.clear();
+        here.extend(sides::here(view, gradients, bin, pass, depth));
+        there.clear();
+        there.extend(sides::there(view, gradients, port, (bin.key, bin.destinations.nodes()), pass));
         let Slope { packets, zombies } = Slope::of(here, there, bin.key, port, self.config.zombies_first);
         for (kind, (nodes, weight)) in [(Kind::Packets, packets), (Kind::Zombies, zombies)] {
             if !nodes.is_empty() {

@@ -3,9 +3,11 @@
 //! Source: digest A 1 (loop of the forwarder), A 6.1 (timing). The driver gives it links ([`Node::connect`]), hands it what comes from
 //! each, calls [`Node::on_timer`] at [`Node::next_time`], and carries out what it says to an [`Output`]. `B` is a packet's body.
 
+mod capacity;
 mod clean;
 mod counts;
 mod depths;
+mod gate;
 mod port;
 mod receive;
 mod reports;
@@ -16,6 +18,7 @@ mod state;
 pub use counts::{BinBytes, Counters, Sent};
 pub use receive::Admitted;
 
+use gate::Gate;
 use port::Port;
 
 use crate::advertised::Advertised;
@@ -30,6 +33,7 @@ use crate::packet::{Body, Flow, GroupId, Key, Packet};
 use crate::queue::{Class, Destination, Limits, Queues};
 use crate::zombie::Seen;
 use crate::{depth, starvation, zombie};
+use std::collections::BTreeMap;
 use weir_base::{Bytes, ParameterError, Span, Time};
 
 /// The most links of a node.
@@ -184,6 +188,7 @@ pub struct Node<B, C> {
     epoch: u32,
     config: Config,
     ports: Vec<Port<C>>,
+    gates: Vec<Gate>,
     /// What the neighbour at each link has advertised.
     advertised: Vec<Advertised>,
     /// The neighbours as the forwarder sees them, kept for its space.
@@ -199,9 +204,13 @@ pub struct Node<B, C> {
     /// Those of them that are closed.
     closed: Vec<FlowAt>,
     counted: reports::Counted,
+    /// The flows that enter here by the bits of their present names.
+    named: BTreeMap<u32, FlowAt>,
     next_flow: u16,
     joined: Vec<GroupId>,
     timers: signal::Timers,
+    /// Before this time [`Node::on_timer`] has nothing to do but to send what can be sent; a time that is past says nothing.
+    chores_at: Time,
     tick_at: Time,
     slot_at: Time,
     k: Option<f64>,
@@ -230,6 +239,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             id,
             epoch,
             ports: Vec::new(),
+            gates: Vec::new(),
             advertised: Vec::new(),
             view: Vec::new(),
             queues: Queues::new(config.limits),
@@ -242,9 +252,11 @@ impl<B: Body, C: Cat> Node<B, C> {
             flows: Vec::new(),
             closed: Vec::new(),
             counted: reports::Counted::default(),
+            named: BTreeMap::new(),
             next_flow: 0,
             joined: Vec::new(),
             timers: signal::Timers::default(),
+            chores_at: Time::ZERO,
             tick_at: Time::ZERO,
             slot_at: Time::ZERO,
             k: None,
@@ -276,16 +288,16 @@ impl<B: Body, C: Cat> Node<B, C> {
         }
         let announced = (cat.delay(), cat.capacity());
         self.advertised.push(Advertised::default());
+        self.gates.push(Gate::new());
+        self.chores_at = Time::ZERO;
         self.ports.push(Port {
             cat,
             sent: Sent::default(),
             adjacency: Adjacency::default(),
             expected: None,
-            drains_at: Time::ZERO,
-            owed: 0,
             announced,
             depths: depths::DepthsOut::default(),
-            told: signal::SentCapacity::default(),
+            told: capacity::Sent::default(),
             flood_links: Nodes::EMPTY,
             flood_groups: Nodes::EMPTY,
             replies: Vec::new(),
@@ -303,6 +315,8 @@ impl<B: Body, C: Cat> Node<B, C> {
     }
     /// A link's carrier, to change. Call [`Node::on_timer`] afterwards.
     pub fn cat_mut(&mut self, port: usize) -> Option<&mut C> {
+        self.gates.get_mut(port)?.ask();
+        self.chores_at = Time::ZERO;
         self.ports.get_mut(port).map(|port| &mut port.cat)
     }
     /// The neighbour at a link, if it is up.
@@ -343,6 +357,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         {
             self.joined.insert(at, group);
             self.timers.groups_changed();
+            self.chores_at = Time::ZERO;
         }
     }
     /// The groups that hosts here have joined, in order.
@@ -354,6 +369,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         if let Ok(at) = self.joined.binary_search(&group) {
             self.joined.remove(at);
             self.timers.groups_changed();
+            self.chores_at = Time::ZERO;
         }
     }
 
@@ -391,7 +407,10 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// No packet of the flow will be admitted any more. Another flow may have its name afterwards.
     pub fn close_flow(&mut self, at: FlowAt) {
         if let Some(flow) = self.flows.get_mut(at.0) {
-            (flow.flow, flow.interested) = (None, Some(Nodes::EMPTY));
+            if let Some(name) = flow.flow.take() {
+                self.named.remove(&name.bits());
+            }
+            flow.interested = Some(Nodes::EMPTY);
             self.closed.push(at);
         }
     }
@@ -414,6 +433,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn set_drained(&mut self, is_drained: bool) {
         self.is_drained = is_drained;
         self.timers.announce_soon();
+        self.chores_at = Time::ZERO;
     }
 
     /// Whether it forwards nothing of other nodes.

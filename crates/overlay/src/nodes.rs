@@ -129,6 +129,10 @@ impl<T> Default for PerNode<T> {
 }
 
 impl<T> PerNode<T> {
+    /// These nodes, with the values by their numbers; `None` unless each has one.
+    pub fn of(nodes: Nodes, values: Vec<T>) -> Option<PerNode<T>> {
+        (nodes.len() == values.len()).then_some(PerNode { nodes, values })
+    }
     /// The nodes that have a value.
     pub fn nodes(&self) -> Nodes {
         self.nodes
@@ -139,6 +143,7 @@ impl<T> PerNode<T> {
         if self.nodes.has(node) { self.values.get(self.nodes.rank(node)) } else { None }
     }
     /// The node's value, to change.
+    #[inline]
     pub fn get_mut(&mut self, node: NodeId) -> Option<&mut T> {
         if self.nodes.has(node) { self.values.get_mut(self.nodes.rank(node)) } else { None }
     }

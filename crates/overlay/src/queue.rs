@@ -77,6 +77,10 @@ impl<S> Bin<S> {
     pub fn packets(&self, class: Class) -> u32 {
         self.lists[class.list()].packets()
     }
+    /// Whether it holds packets or zombies.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
     /// Whether it holds anything of a sensitive class.
     pub fn has_sensitive(&self) -> bool {
         self.sensitive > 0
@@ -90,10 +94,7 @@ impl<S> Bin<S> {
     }
     fn holds_nothing(&self) -> bool {
         self.lists.iter().all(|list| list.packets() == 0)
-            && self
-                .destinations
-                .iter()
-                .all(|(_, destination)| destination.classes.iter().all(|bytes| *bytes == 0))
+            && self.destinations.iter().all(|(_, destination)| destination.total() == 0)
     }
 }
 
@@ -115,12 +116,12 @@ impl BinAt {
 /// What became of a packet that was to be queued.
 #[derive(Debug)]
 pub enum Queued<B> {
-    /// It waits.
-    Waits,
+    /// It waits in this bin.
+    Waits(BinAt),
     /// It has no room.
     Refused(Packet<B>),
-    /// It waits, and this one has had to give way.
-    Displaced(Packet<B>),
+    /// It waits in this bin, and this one has had to give way.
+    Displaced(BinAt, Packet<B>),
 }
 
 /// All queues of a node. `S` is what the node keeps for each destination of a bin.
@@ -282,7 +283,7 @@ impl<B: Body, S: Default> Queues<B, S> {
             }
         }
         self.activate(at);
-        victim.map_or(Queued::Waits, Queued::Displaced)
+        victim.map_or(Queued::Waits(at), |victim| Queued::Displaced(at, victim))
     }
 
     fn count(&mut self, at: BinAt, class: Class, packet: &Packet<B>, now: Time) {

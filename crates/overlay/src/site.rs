@@ -381,17 +381,18 @@ impl<C: Cat, S: Cover> Site<C, S> {
 
     /// Keeps what has been decided about flows. What waits of a flow that has stopped goes (digest A 7.4).
     fn note_decisions(&mut self) {
-        for (at, entry) in self.edge.entries_mut() {
+        let Site { edge, flows, exit, .. } = self;
+        edge.take_decided(|at, entry| {
             let events = entry.take_events();
-            let (Some(flow), false) = (self.flows.get_mut(at), events.is_empty()) else { continue };
+            let (Some(flow), false) = (flows.get_mut(at), events.is_empty()) else { return };
             flow.note(events);
             if entry.admission().standing() != Standing::On {
                 let waiting = flow.flush();
-                self.exit.counts.refused += waiting.len() as u64;
+                exit.counts.refused += waiting.len() as u64;
                 flow.refused += waiting.len() as u64;
-                waiting.into_iter().for_each(|waiting| self.exit.keep(waiting.body));
+                waiting.into_iter().for_each(|waiting| exit.keep(waiting.body));
             }
-        }
+        });
     }
 
     /// The place of a flow, which is opened if it is new. `None` if its source is not behind this node or its destination behind no other one, or

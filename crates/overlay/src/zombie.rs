@@ -45,7 +45,7 @@ pub enum State {
     /// Of [`Config::Zlr`] and [`Config::ZlrImproved`].
     Zlr(Box<zlr::State>),
     /// Of [`Config::Sdg`] and [`Config::Idg`].
-    Dual(dual::State),
+    Dual(Box<dual::State>),
 }
 
 impl Config {
@@ -97,7 +97,7 @@ impl State {
                 Config::Zlr(config) | Config::ZlrImproved(config) => {
                     State::Zlr(Box::new(zlr::State::new(config, now)))
                 }
-                Config::Sdg(_) | Config::Idg(_) => State::Dual(dual::State::default()),
+                Config::Sdg(_) | Config::Idg(_) => State::Dual(Box::default()),
             };
         }
     }

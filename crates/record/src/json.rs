@@ -26,35 +26,39 @@ pub fn write_json(value: &impl Serialize, mut out: impl Write) -> serde_json::Re
     out.write_all(b"\n").map_err(serde_json::Error::io)
 }
 
-/// The comma and newline that end the line before, and as much indentation as most lines have.
-const BEGINNING: &[u8; 34] = b",\n                                ";
-
-/// Writes one entry on each line.
-#[derive(Default)]
+/// Writes one entry on each line. What stands before a key, and between it and its value, is written together.
 struct Lines {
-    depth: usize,
+    /// What begins a line: the comma and newline that end the one before, the indentation, and the quotation mark of a key.
+    beginning: Vec<u8>,
     /// Whether the innermost array or object that is open has entries.
     filled: bool,
+    /// Whether the string that is being written is a key.
+    in_key: bool,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines { beginning: b",\n\"".to_vec(), filled: false, in_key: false }
+    }
 }
 
 impl Lines {
     fn open(&mut self) {
-        self.depth += 1;
+        self.beginning.pop();
+        self.beginning.extend(b"  \"");
         self.filled = false;
     }
 
     fn close(&mut self, writer: &mut (impl ?Sized + Write)) -> io::Result<()> {
-        self.depth -= 1;
+        self.beginning.truncate(self.beginning.len() - 3);
+        self.beginning.push(b'"');
         if self.filled { self.begin(writer, true) } else { Ok(()) }
     }
 
     /// Begins a line; the one before ends with a comma unless this entry is the first.
     #[inline]
     fn begin(&self, writer: &mut (impl ?Sized + Write), first: bool) -> io::Result<()> {
-        let spaces = 2 * self.depth;
-        let here = BEGINNING.len().min(2 + spaces);
-        writer.write_all(&BEGINNING[usize::from(first)..here])?;
-        (here..2 + spaces).try_for_each(|_| writer.write_all(b" "))
+        writer.write_all(&self.beginning[usize::from(first)..self.beginning.len() - 1])
     }
 }
 
@@ -86,11 +90,20 @@ impl Formatter for Lines {
     }
     #[inline]
     fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.begin(writer, first)
+        self.in_key = true;
+        writer.write_all(&self.beginning[usize::from(first)..])
     }
     #[inline]
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
+    fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if self.in_key { Ok(()) } else { writer.write_all(b"\"") }
+    }
+    #[inline]
+    fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if std::mem::take(&mut self.in_key) { writer.write_all(b"\": ") } else { writer.write_all(b"\"") }
+    }
+    #[inline]
+    fn begin_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        Ok(())
     }
     #[inline]
     fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {

@@ -29,6 +29,8 @@ pub(crate) struct Flow {
     pub(crate) random_arrivals: bool,
     /// The card of its sending host, with the flow's backlog in it; `None` if the host has no card.
     pub(crate) card: Option<InCard>,
+    /// Whether its ends or its application may have done anything in the present sample period.
+    moved: bool,
     /// Its two ends; `None` while it has no connection.
     ends: Option<Box<[EndSocket; 2]>>,
     /// The counts that were recorded as events so far.
@@ -101,6 +103,7 @@ impl Flow {
                 Some(_) => Some(InCard::admitted()),
                 None => run.network.nodes[from].card.map(InCard::new),
             },
+            moved: false,
             ends: None,
             told: Counts::default(),
             shares: None,
@@ -137,8 +140,9 @@ impl Flow {
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
         let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
-        let ends = run.ends(number).map(|ends| ends.map(|end| EndSocket::new(end, headers)));
-        self.ends = ends.map(Box::new);
+        self.ends = run.ends(number).map(|[sender, receiver]| {
+            Box::new([EndSocket::new(sender, headers), EndSocket::new(receiver, headers)])
+        });
     }
 
     /// The flow begins as one more stream of another flow's connection.
@@ -192,23 +196,40 @@ impl Flow {
     /// One of its ends, how its packets leave, and the counts of the flow that were recorded.
     #[inline(always)]
     pub(crate) fn end_to_move(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet, &Counts)> {
+        self.moved = true;
         Some((&mut self.ends.as_mut()?[end as usize].end, &self.outlets[end as usize], &self.told))
     }
 
     /// One of its ends, and how its packets leave.
     #[inline]
     pub(crate) fn end_and_outlet(&mut self, end: End) -> Option<(&mut weir_transport::End, &Outlet)> {
+        self.moved = true;
         Some((&mut self.ends.as_mut()?[end as usize].end, &self.outlets[end as usize]))
     }
 
     #[inline]
     pub(crate) fn end(&mut self, end: End) -> Option<&mut weir_transport::End> {
+        self.moved = true;
         Some(&mut self.ends.as_mut()?[end as usize].end)
     }
 
     /// The sending end and the card of its host; `None` if there is no card or no connection.
     pub(crate) fn sender_and_card(&mut self) -> Option<(&mut weir_transport::End, &mut InCard)> {
+        self.moved = true;
         Some((&mut self.ends.as_mut()?[End::Sender as usize].end, self.card.as_mut()?))
+    }
+
+    /// Whether it may have anything to record of the present sample period. A packet of a flow that shares its connection may carry data
+    /// of another one.
+    #[inline]
+    pub(crate) fn has_moved(&self) -> bool {
+        self.moved || self.shares.is_some()
+    }
+
+    /// A new sample period begins.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        self.moved = false;
     }
 
     /// The sending end.
@@ -243,6 +264,8 @@ impl Sockets for Ends<'_> {
 
     #[inline]
     fn at(&mut self, flow: usize, end: End) -> Option<&mut EndSocket> {
-        Some(&mut self.0.get_mut(flow)?.ends.as_mut()?[end as usize])
+        let flow = self.0.get_mut(flow)?;
+        flow.moved = true;
+        Some(&mut flow.ends.as_mut()?[end as usize])
     }
 }

@@ -170,7 +170,8 @@ impl<'a> World<'a> {
             if let Some(trouble) = self.trouble.take() {
                 return Err(EngineError::Failed(trouble));
             }
-            sampler.sample(&mut self.fabric, now, self.recorder, |flow| {
+            let has_moved = |flow: usize| self.flows[flow].has_moved();
+            sampler.sample(&mut self.fabric, now, self.recorder, has_moved, |flow| {
                 let at = &self.flows[flow];
                 let Driven { application, flows } = &self.driven[at.application as usize];
                 HostCounts {
@@ -317,7 +318,9 @@ impl<'a> World<'a> {
     /// Applications that only read a stream read all data that has arrived, so that their counts are up to date.
     fn read_streams(&mut self, now: Time) {
         for number in 0..self.flows.len() {
-            self.read_stream(number, now);
+            if self.flows[number].has_moved() {
+                self.read_stream(number, now);
+            }
         }
     }
 

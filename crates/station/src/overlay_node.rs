@@ -197,8 +197,11 @@ pub struct Leaving {
 pub(crate) struct OverlayNode<P> {
     node: Option<Node<Carried<P>, Carrier>>,
     neighbours: Vec<Neighbour>,
-    /// What each link was like when it was last looked at.
+    /// Of each of them the link back, by which its packets come.
+    backs: Vec<usize>,
+    /// What each link was like when it was last looked at, and after how many changes of links that was.
     seen: Vec<Option<Present>>,
+    seen_after: Option<u64>,
     /// The connections to the neighbours; none where links are wires.
     hops: Vec<Hop>,
     edge: Edge,
@@ -232,7 +235,9 @@ impl<P: Wire> OverlayNode<P> {
         let mut station = OverlayNode {
             node: None,
             neighbours: seat.map_or_else(Vec::new, |seat| seat.neighbours.clone()),
+            backs: Vec::new(),
             seen: Vec::new(),
+            seen_after: None,
             hops: Vec::new(),
             edge: Edge::new(seat.is_some_and(|seat| config.planner.unwrap_or_else(|| plans(&seat.entering)))),
             entering: Vec::new(),
@@ -259,6 +264,7 @@ impl<P: Wire> OverlayNode<P> {
                 station.entering.push((*flow, counts.clone()));
             }
         }
+        station.backs = station.neighbours.iter().map(|neighbour| neighbour.back).collect();
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
         station
@@ -322,7 +328,7 @@ impl<P: Wire> OverlayNode<P> {
 
     /// A packet from another node.
     fn receive(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>) {
-        let port = self.neighbours.iter().position(|neighbour| Some(neighbour.back) == from);
+        let port = from.and_then(|from| self.backs.iter().position(|back| *back == from));
         let (Some(port), Some((payload, zeros))) = (port, packet.payload()) else {
             return net.discard(packet);
         };
@@ -348,6 +354,9 @@ impl<P: Wire> OverlayNode<P> {
 
     /// Tells the carriers what has become of their links. Returns whether one has changed.
     fn look_at_links(&mut self, net: &Net<'_, P>) -> bool {
+        if self.seen_after.replace(net.changes()) == Some(net.changes()) {
+            return false;
+        }
         let Some(node) = self.node.as_mut().filter(|_| self.hops.is_empty()) else { return false };
         let mut has_changed = false;
         for (port, neighbour) in self.neighbours.iter().enumerate() {

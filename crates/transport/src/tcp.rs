@@ -21,6 +21,8 @@ impl Transport for Parameters {
         Some(FullPacket { payload, length: mtu })
     }
     fn ends(&self, setup: &Setup<'_>) -> [End; 2] {
-        weir_tcp::ends(setup).map(End::Tcp)
+        // Not by `map`, which copies each end twice more.
+        let [sender, receiver] = weir_tcp::ends(setup);
+        [End::Tcp(sender), End::Tcp(receiver)]
     }
 }

@@ -18,6 +18,11 @@ pub struct Present {
 }
 
 impl<P: Wire> Net<'_, P> {
+    /// How many changes of links there have been: while it is the same, all links are as they were ([`Net::present`]).
+    pub fn changes(&self) -> u64 {
+        self.fabric.changed
+    }
+
     /// A link as it is at present.
     pub fn present(&self, link: usize) -> Present {
         let link = &self.fabric.links[link];

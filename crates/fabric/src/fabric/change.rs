@@ -54,6 +54,7 @@ impl<P: Wire> Fabric<P> {
 
     /// Changes a link. Returns the time and the source of its transmitter's new event, if it needs one.
     fn change_link(&mut self, index: usize, event: Event) -> Option<(Time, usize)> {
+        self.changed += 1;
         let link = &mut self.links[index];
         let through = link.through();
         let due = match event {

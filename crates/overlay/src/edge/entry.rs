@@ -152,6 +152,11 @@ impl Entry {
         &self.admission
     }
 
+    /// Whether something has happened to it since the last call of [`Entry::take_events`].
+    pub(super) fn has_events(&self) -> bool {
+        self.admission.has_events()
+    }
+
     /// Takes what has happened to it.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.admission.take_events()

@@ -7,98 +7,175 @@ use super::candidate::{Candidate, Kind, Pass};
 use super::sides::{self, Here, Slope, There};
 use super::{Config, Port, View};
 use crate::nodes::{NodeId, Nodes};
-use crate::packet::Body;
+use crate::packet::{Body, Key};
 use crate::queue::{BinAt, Destination};
 use peaks::Peaks;
 use std::cmp::Reverse;
 
-/// A neighbour's side of a bin.
-#[derive(Debug, Default)]
-struct Told {
-    /// The destinations that the bin had when it was computed.
+/// A bin as its gradients see it: its name and its destinations, and where the first of these stands on both sides.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    key: Key,
     nodes: Nodes,
-    is_current: bool,
-    sides: Vec<There>,
+    first: usize,
 }
 
-/// Toward one neighbour, by bin. A weight of 0 means that nothing goes; weights stand apart from the sets, so that a search is short.
+/// Of a bin whose neighbour's side is not known.
+const UNKNOWN: usize = usize::MAX;
+
+/// Toward one neighbour, by bin. A weight of 0 means that nothing goes.
 #[derive(Debug, Default)]
 struct Toward {
     /// The versions of the neighbour's depths and of the ways from which all of it was computed.
     from: Option<(u64, u64)>,
+    /// The last change of bins that it counts. While the link has no room, nothing asks for its gradients.
+    seen: u64,
     packets: Peaks,
     zombies: Peaks,
-    sets: Vec<(Nodes, Nodes)>,
-    told: Vec<Told>,
-    /// Bins that have changed while the link had no room, when nothing asks for their gradients.
-    stale: Vec<BinAt>,
-    is_stale: Vec<bool>,
+    /// The neighbour's side of all bins, and where each bin's begins if it is what the neighbour has told.
+    sides: Vec<There>,
+    firsts: Vec<usize>,
 }
 
 impl Toward {
-    fn note(&mut self, at: BinAt) {
-        if self.is_stale.len() <= at.index() {
-            self.is_stale.resize(at.index() + 1, false);
-        }
-        if !std::mem::replace(&mut self.is_stale[at.index()], true) {
-            self.stale.push(at);
-        }
-    }
-
-    /// Computes the gradient of a bin from this node's side of it.
+    /// Computes the gradient of a bin from this node's side of all of them.
     fn compute<B: Body, S: Default>(
         &mut self,
         view: &View<'_, B, S>,
         config: &Config,
         port: &Port,
         at: BinAt,
-        here: &[Here],
+        here: &Sides,
     ) {
-        let (bin, index) = (view.queues.bin(at), at.index());
-        if self.told.len() <= index {
-            self.told.resize_with(index + 1, Told::default);
+        let (index, row) = (at.index(), here.rows[at.index()]);
+        if self.firsts.len() <= index {
+            self.firsts.resize(index + 1, UNKNOWN);
         }
-        let told = &mut self.told[index];
-        let nodes = bin.destinations.nodes();
-        if !told.is_current || told.nodes != nodes {
-            sides::there(view, &config.gradients, port, bin, Pass::All, &mut told.sides);
-            (told.nodes, told.is_current) = (nodes, true);
+        if self.firsts[index] != row.first {
+            if self.sides.len() < here.all.len() {
+                self.sides.resize(here.all.len(), There::default());
+            }
+            let there = sides::there(view, &config.gradients, port, (row.key, row.nodes), Pass::All);
+            self.sides[row.first..].iter_mut().zip(there).for_each(|(place, side)| *place = side);
+            self.firsts[index] = row.first;
         }
-        let slope = Slope::of(here, &told.sides, bin.key, port, config.zombies_first);
-        self.set(index, slope);
+        let there = &self.sides[row.range()];
+        let slope = Slope::of(&here.all[row.range()], there, row.key, port, config.zombies_first);
+        self.packets.set(index, slope.packets.1);
+        self.zombies.set(index, slope.zombies.1);
+    }
+}
+
+impl Row {
+    fn range(self) -> std::ops::Range<usize> {
+        self.first..self.first + self.nodes.len()
+    }
+}
+
+/// This node's side of all bins.
+#[derive(Debug, Default)]
+struct Sides {
+    /// By bin.
+    rows: Vec<Row>,
+    all: Vec<Here>,
+    /// How many of them are of a bin's present row.
+    used: usize,
+    /// The version of the ways from which it was computed.
+    ways: u64,
+}
+
+impl Sides {
+    /// Computes what has changed. Returns whether rows have moved, beside those of bins that have changed.
+    fn refresh<B: Body, S: Default>(
+        &mut self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        depth: &impl Fn(&Destination<S>, bool) -> u64,
+    ) -> bool {
+        let ways = view.routes.version();
+        let is_all = std::mem::replace(&mut self.ways, ways) != ways;
+        let others = if is_all { view.queues.active() } else { &[] };
+        for at in view.queues.changed().iter().chain(others) {
+            let bin = view.queues.bin(*at);
+            let row = self.row(*at, bin.key, bin.destinations.nodes());
+            let here = sides::here(view, &config.gradients, bin, Pass::All, depth);
+            self.all[row.range()].iter_mut().zip(here).for_each(|(place, side)| *place = side);
+        }
+        self.close_up()
     }
 
-    fn set(&mut self, bin: usize, slope: Slope) {
-        if self.sets.len() <= bin {
-            self.sets.resize(bin + 1, (Nodes::EMPTY, Nodes::EMPTY));
+    /// Moves the rows together where half of the space is that of former ones. Returns whether it did.
+    fn close_up(&mut self) -> bool {
+        if self.all.len() <= 2 * self.used {
+            return false;
         }
-        self.packets.set(bin, slope.packets.1);
-        self.zombies.set(bin, slope.zombies.1);
-        self.sets[bin] = (slope.packets.0, slope.zombies.0);
+        let all = std::mem::replace(&mut self.all, Vec::with_capacity(self.used));
+        for row in &mut self.rows {
+            let from = row.range();
+            row.first = self.all.len();
+            self.all.extend_from_slice(&all[from]);
+        }
+        true
     }
 
-    fn candidate(&self, kind: Kind, port: usize, bin: usize) -> Candidate {
-        let (packets, zombies) = self.sets[bin];
-        let (nodes, weight) = match kind {
-            Kind::Packets => (packets, self.packets.get(bin)),
-            Kind::Zombies => (zombies, self.zombies.get(bin)),
-        };
-        Candidate { nodes, weight, ..Candidate::new(kind, port, BinAt::of(bin), Pass::All) }
+    /// The row of a bin with these destinations. A bin never loses one; with a new one its row moves to the end.
+    fn row(&mut self, at: BinAt, key: Key, nodes: Nodes) -> Row {
+        let first = self.all.len();
+        if self.rows.len() <= at.index() {
+            self.rows.resize(at.index() + 1, Row { key, nodes: Nodes::EMPTY, first });
+        }
+        let row = &mut self.rows[at.index()];
+        if row.nodes != nodes {
+            self.used += nodes.len() - row.nodes.len();
+            *row = Row { key, nodes, first };
+            self.all.resize(first + nodes.len(), Here::NOTHING);
+        }
+        *row
+    }
+}
+
+/// The bins that have changed, in the order of their last changes.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Numbers of changes, and the bins; of a bin that has changed again the earlier ones say nothing.
+    log: Vec<(u64, BinAt)>,
+    /// The number of each bin's last change.
+    last: Vec<u64>,
+    count: u64,
+}
+
+impl Changes {
+    fn note(&mut self, at: BinAt) {
+        if self.last.len() <= at.index() {
+            self.last.resize(at.index() + 1, 0);
+        }
+        self.count += 1;
+        self.last[at.index()] = self.count;
+        if self.log.len() > 2 * self.last.len() {
+            let last = &self.last;
+            self.log.retain(|(number, at)| last[at.index()] == *number);
+        }
+        self.log.push((self.count, at));
+    }
+
+    /// The bins that have changed after the change of this number.
+    fn after(&self, number: u64) -> impl Iterator<Item = BinAt> {
+        let last = &self.last;
+        let later = self.log.iter().rev().take_while(move |(change, _)| *change > number);
+        later.filter(|(change, at)| last[at.index()] == *change).map(|(_, at)| *at)
     }
 }
 
 /// All gradients of a node.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// This node's side of each bin.
-    here: Vec<Vec<Here>>,
-    /// The version of the ways from which it was computed.
-    ways: u64,
+    here: Sides,
+    changes: Changes,
     towards: Vec<Toward>,
 }
 
 impl Index {
-    /// Computes anew what has changed toward neighbours whose links have room. A neighbour that is not there now is forgotten.
+    /// Computes anew what has changed toward neighbours whose links have room.
     pub(super) fn refresh<B: Body, S: Default>(
         &mut self,
         view: &View<'_, B, S>,
@@ -108,75 +185,56 @@ impl Index {
         if self.towards.len() < view.advertised.len() {
             self.towards.resize_with(view.advertised.len(), Toward::default);
         }
-        self.refresh_here(view, config, depth);
-        let Index { here, towards, .. } = self;
-        let mut next = 0;
-        for (number, toward) in towards.iter_mut().enumerate() {
-            // The view has its ports by their numbers.
-            let Some(port) = view.ports.get(next).filter(|port| port.number == number) else {
-                toward.from = None;
-                continue;
-            };
-            next += 1;
-            view.queues.changed().iter().for_each(|at| toward.note(*at));
-            if port.room == 0 {
-                continue;
-            }
-            let advertised = &view.advertised[number];
+        let Index { here, changes, towards } = self;
+        if here.refresh(view, config, depth) {
+            towards.iter_mut().for_each(|toward| *toward = Toward::default());
+        }
+        view.queues.changed().iter().for_each(|at| changes.note(*at));
+        for port in view.ports.iter().filter(|port| port.room > 0) {
+            let (toward, advertised) = (&mut towards[port.number], &view.advertised[port.number]);
             let (version, ways) = (advertised.version(), view.routes.version());
             let before = toward.from.replace((version, ways)).filter(|(_, before)| *before == ways);
             let range = before.and_then(|(before, _)| advertised.changed_since(before));
             if before.is_none_or(|(before, _)| before != version) && range.is_none() {
                 toward.packets.clear();
                 toward.zombies.clear();
-                toward.told.iter_mut().for_each(|told| told.is_current = false);
+                toward.firsts.fill(UNKNOWN);
                 for &at in view.queues.active() {
-                    toward.compute(view, config, port, at, &here[at.index()]);
+                    toward.compute(view, config, port, at, here);
                 }
-            } else if let Some(range) = range {
-                // Depths that the neighbour has told are of bins in a range of names.
-                let is_told = |at: BinAt| range.has(view.queues.bin(at).key);
-                for (index, told) in toward.told.iter_mut().enumerate() {
-                    told.is_current &= !is_told(BinAt::of(index));
+            } else {
+                if let Some(range) = range {
+                    // Depths that the neighbour has told are of bins in a range of names.
+                    let is_told = |at: usize| range.has(here.rows[at].key);
+                    for (_, first) in toward.firsts.iter_mut().enumerate().filter(|(at, _)| is_told(*at)) {
+                        *first = UNKNOWN;
+                    }
+                    for &at in view.queues.active().iter().filter(|at| is_told(at.index())) {
+                        toward.compute(view, config, port, at, here);
+                    }
                 }
-                for &at in view.queues.active().iter().filter(|at| is_told(**at)) {
-                    toward.compute(view, config, port, at, &here[at.index()]);
+                for at in changes.after(toward.seen) {
+                    toward.compute(view, config, port, at, here);
                 }
             }
-            while let Some(at) = toward.stale.pop() {
-                toward.is_stale[at.index()] = false;
-                toward.compute(view, config, port, at, &here[at.index()]);
-            }
-        }
-    }
-
-    /// Computes this node's side of what has changed.
-    fn refresh_here<B: Body, S: Default>(
-        &mut self,
-        view: &View<'_, B, S>,
-        config: &Config,
-        depth: &impl Fn(&Destination<S>, bool) -> u64,
-    ) {
-        let ways = view.routes.version();
-        let is_all = std::mem::replace(&mut self.ways, ways) != ways;
-        let others = if is_all { view.queues.active() } else { &[] };
-        for at in view.queues.changed().iter().chain(others) {
-            if self.here.len() <= at.index() {
-                self.here.resize_with(at.index() + 1, Vec::new);
-            }
-            let (bin, into) = (view.queues.bin(*at), &mut self.here[at.index()]);
-            sides::here(view, &config.gradients, bin, Pass::All, depth, into);
+            toward.seen = changes.count;
         }
     }
 
     /// The differences of a bin that go downhill toward a neighbour.
     pub(super) fn downhill(&self, number: usize, at: BinAt) -> impl Iterator<Item = (NodeId, i64)> {
-        let there = &self.towards[number].told[at.index()].sides;
-        sides::downhill(&self.here[at.index()], there).map(|(node, _, difference)| (node, difference))
+        let range = self.here.rows[at.index()].range();
+        let there = &self.towards[number].sides[range.clone()];
+        sides::downhill(&self.here.all[range], there).map(|(node, _, difference)| (node, difference))
     }
 
     /// The candidate that comes first. Links that have no time for zombies, though some would go, are added to `waits`.
-    pub(super) fn first<B, S>(&self, view: &View<'_, B, S>, waits: &mut u128) -> Option<Candidate> {
+    pub(super) fn first<B: Body, S: Default>(
+        &self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        waits: &mut u128,
+    ) -> Option<Candidate> {
         let mut best: Option<(i64, Reverse<Kind>, Reverse<BinAt>, usize)> = None;
         let mut take = |kind, place, of: Option<(usize, i64)>| {
             let Some((bin, weight)) = of else { return };
@@ -203,17 +261,40 @@ impl Index {
             }
         }
         let (_, Reverse(kind), Reverse(bin), place) = best?;
-        let candidate = self.towards[view.ports[place].number].candidate(kind, place, bin.index());
+        let candidate = self.candidate(view, config, kind, place, bin);
         Some(Candidate { outweighs: kind == Kind::Zombies, ..candidate })
     }
 
     /// Adds all candidates.
-    pub(super) fn all<B, S>(&self, view: &View<'_, B, S>, into: &mut Vec<Candidate>) {
+    pub(super) fn all<B: Body, S: Default>(
+        &self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        into: &mut Vec<Candidate>,
+    ) {
         for (place, port) in view.ports.iter().enumerate().filter(|(_, port)| port.room > 0) {
             let toward = &self.towards[port.number];
             for (kind, weights) in [(Kind::Packets, &toward.packets), (Kind::Zombies, &toward.zombies)] {
-                into.extend(weights.above().map(|bin| toward.candidate(kind, place, bin)));
+                let bins = weights.above().map(BinAt::of);
+                into.extend(bins.map(|at| self.candidate(view, config, kind, place, at)));
             }
         }
+    }
+
+    /// What a bin could do toward the neighbour at a place of the view.
+    fn candidate<B: Body, S: Default>(
+        &self,
+        view: &View<'_, B, S>,
+        config: &Config,
+        kind: Kind,
+        place: usize,
+        at: BinAt,
+    ) -> Candidate {
+        let port = &view.ports[place];
+        let row = self.here.rows[at.index()];
+        let there = &self.towards[port.number].sides[row.range()];
+        let slope = Slope::of(&self.here.all[row.range()], there, row.key, port, config.zombies_first);
+        let (nodes, weight) = if kind == Kind::Packets { slope.packets } else { slope.zombies };
+        Candidate { nodes, weight, ..Candidate::new(kind, place, at, Pass::All) }
     }
 }

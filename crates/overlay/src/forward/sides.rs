@@ -27,8 +27,14 @@ pub(super) struct Here {
     has: Option<Kind>,
 }
 
+impl Here {
+    /// That of no destination, where nothing waits.
+    pub(super) const NOTHING: Here =
+        Here { height: i64::MIN, node: NodeId::new(0).expect("0 is a node"), has: None };
+}
+
 /// The same destination as a neighbour stands.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct There {
     /// Its depth there, raised by its hops, in bytes.
     height: i64,
@@ -47,17 +53,15 @@ pub(super) fn their_side(routes: &Routes, port: &Port, node: NodeId, told: u64) 
     Side { depth, hops: routes.hops_via(port.number, node) }
 }
 
-/// Computes this node's side of a bin, a value for each of its destinations.
+/// This node's side of a bin, a value for each of its destinations.
 pub(super) fn here<B, S: Default>(
     view: &View<'_, B, S>,
     gradients: &Gradients,
     bin: &Bin<S>,
     pass: Pass,
     depth: &impl Fn(&Destination<S>, bool) -> u64,
-    into: &mut Vec<Here>,
-) {
-    into.clear();
-    into.extend(bin.destinations.iter().map(|(node, destination)| {
+) -> impl Iterator<Item = Here> {
+    bin.destinations.iter().map(move |(node, destination)| {
         let depth = depth(destination, pass.is_sensitive());
         let has = match (pass.packets(destination), pass.zombies(destination)) {
             (0, 0) => None,
@@ -67,27 +71,25 @@ pub(super) fn here<B, S: Default>(
         // Without a way from here nothing goes but downhill from 0.
         let height = gradients.height(own_side(view.routes, node, depth)).unwrap_or(0);
         Here { height: if depth == 0 { i64::MIN } else { height }, node, has }
-    }));
+    })
 }
 
-/// Computes a neighbour's side of a bin, a value for each of its destinations.
+/// A neighbour's side of a bin of this name, a value for each of these destinations.
 pub(super) fn there<B, S>(
     view: &View<'_, B, S>,
     gradients: &Gradients,
     port: &Port,
-    bin: &Bin<S>,
+    (key, nodes): (Key, Nodes),
     pass: Pass,
-    into: &mut Vec<There>,
-) {
-    let told = view.advertised[port.number].bin(bin.key);
-    into.clear();
-    into.extend(bin.destinations.nodes().iter().map(|node| {
+) -> impl Iterator<Item = There> {
+    let told = view.advertised[port.number].bin(key);
+    nodes.iter().map(move |node| {
         let side = their_side(view.routes, port, node, told.of(node, pass.is_sensitive()));
         match gradients.height(side) {
             Some(height) => There { height, floor: height + gradients.least(side, pass.is_sensitive()) },
             None => There { height: 0, floor: i64::MAX },
         }
-    }));
+    })
 }
 
 /// The differences that go downhill, with what there is to go.

@@ -82,7 +82,10 @@ impl Scene {
             checksum: 0,
             body: Load { source: 0, bytes, sent: at(0), trace: Nodes::EMPTY, came_back: false },
         };
-        assert!(matches!(self.queues.enqueue(packet, class, due.map_or(at(0), at), self.now), Queued::Waits));
+        assert!(matches!(
+            self.queues.enqueue(packet, class, due.map_or(at(0), at), self.now),
+            Queued::Waits(_)
+        ));
     }
 
     fn told(&mut self, port: usize, fill: impl FnOnce(&mut Depths)) {

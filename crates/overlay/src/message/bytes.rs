@@ -84,6 +84,9 @@ impl<'a> Reader<'a> {
     /// A set of which a bit each says whether a node of `among` is in it.
     pub(crate) fn subset(&mut self, among: Nodes) -> Result<Nodes, Malformed> {
         let bits = self.take(among.len().div_ceil(8))?;
+        if bits.iter().all(|byte| *byte == 0) {
+            return Ok(Nodes::EMPTY);
+        }
         let chosen = among.iter().enumerate().filter(|(rank, _)| bits[rank / 8] >> (rank % 8) & 1 == 1);
         Ok(chosen.map(|(_, node)| node).collect())
     }
@@ -125,22 +128,30 @@ impl Writer<'_> {
         self.u16(flow.number);
     }
     pub(crate) fn set(&mut self, set: Nodes) {
-        let bitmap = set.bits().to_le_bytes();
-        let length = bitmap.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let length = (u128::BITS - set.bits().leading_zeros()).div_ceil(8) as usize;
         if set.len() <= LISTED.min(length) {
             self.u8(set.len() as u8);
             set.iter().for_each(|node| self.node(node));
         } else {
             self.u8(BITMAP | length as u8);
-            self.0.extend_from_slice(&bitmap[..length]);
+            self.0.extend_from_slice(&set.bits().to_le_bytes()[..length]);
         }
     }
     /// The nodes of `set` among those of `among`, a bit each.
     pub(crate) fn subset(&mut self, set: Nodes, among: Nodes) {
-        let at = self.0.len();
-        self.0.resize(at + among.len().div_ceil(8), 0);
-        for (rank, node) in among.iter().enumerate() {
-            self.0[at + rank / 8] |= u8::from(set.has(node)) << (rank % 8);
+        if set.is_empty() {
+            return self.0.resize(self.0.len() + among.len().div_ceil(8), 0);
+        }
+        let (mut bits, mut count) = (0u8, 0);
+        for node in among.iter() {
+            bits |= u8::from(set.has(node)) << (count % 8);
+            count += 1;
+            if count % 8 == 0 {
+                self.u8(std::mem::take(&mut bits));
+            }
+        }
+        if count % 8 != 0 {
+            self.u8(bits);
         }
     }
 }

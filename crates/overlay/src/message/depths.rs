@@ -108,7 +108,8 @@ impl Depths {
         if count > MOST_GROUPS {
             return Err(Malformed);
         }
-        let mut groups = Vec::new();
+        // A group takes two bytes at least.
+        let mut groups = Vec::with_capacity(count.min(reader.0.len() as u64 / 2) as usize);
         let mut last = 0u32;
         for _ in 0..count {
             let step = u32::try_from(reader.varint()?).map_err(|_| Malformed)?;
@@ -155,11 +156,11 @@ fn write_set(writer: &mut Writer<'_>, depths: &PerNode<Depth>) {
 fn read_set(reader: &mut Reader<'_>) -> Result<PerNode<Depth>, Malformed> {
     let nodes = reader.set()?;
     let sensitive = reader.subset(nodes)?;
-    let mut depths = PerNode::default();
+    let mut depths = Vec::with_capacity(nodes.len());
     for node in nodes.iter() {
         let total = short::decode(reader.u16()?);
         let sensitive = if sensitive.has(node) { short::decode(reader.u16()?) } else { 0 };
-        depths.set(node, Depth { total, sensitive });
+        depths.push(Depth { total, sensitive });
     }
-    Ok(depths)
+    PerNode::of(nodes, depths).ok_or(Malformed)
 }

@@ -62,14 +62,15 @@ impl<B: Body, C: Cat> Node<B, C> {
             depths.sums = self.sums();
             bytes += 4 * depths.sums.nodes().len();
         }
-        for bin in self.queues.by_key_from(first) {
-            let told = bin.destinations.iter().filter_map(|(node, one)| {
-                let depth =
-                    Depth { total: self.advertised(one, false), sensitive: self.advertised(one, true) };
-                (depth.total > 0).then_some((node, depth))
-            });
+        for bin in self.queues.by_key_from(first).filter(|bin| bin.is_active()) {
             let mut members = PerNode::default();
-            told.for_each(|(node, depth)| members.set(node, depth));
+            for (node, one) in bin.destinations.iter() {
+                let total = self.advertised(one, false);
+                if total > 0 {
+                    let sensitive = if bin.has_sensitive() { self.advertised(one, true) } else { 0 };
+                    members.set(node, Depth { total, sensitive });
+                }
+            }
             let Some(node) = members.nodes().first() else { continue };
             let length = match bin.key {
                 Key::Node(_) => 4,

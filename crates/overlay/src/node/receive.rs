@@ -7,7 +7,7 @@ use crate::message::Message;
 use crate::message::header::{Header, MOST_HOPS, Unreadable};
 use crate::nodes::Nodes;
 use crate::packet::{Body, Flow, Key, Packet};
-use crate::queue::Queued;
+use crate::queue::{BinAt, Class, Queued};
 use weir_base::{Span, Time};
 
 /// A sensitive packet without a deadline stands as if it had this time to spare.
@@ -69,7 +69,11 @@ impl<B: Body, C: Cat> Node<B, C> {
                 if !self.contexts.define(name, context, now) {
                     return None;
                 }
-                (flow.flow, flow.receivers) = (Some(name), receivers);
+                if let Some(former) = flow.flow.replace(name) {
+                    self.named.remove(&former.bits());
+                }
+                self.named.insert(name.bits(), at);
+                flow.receivers = receivers;
                 flow.heard.renamed(now);
                 name
             }
@@ -136,6 +140,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.counters.delivered += 1;
             if let Some(due) = packet.due {
                 self.counted.on_packet(packet.flow, packet.sequence, packet.body.bytes(), due, now);
+                self.chores_at = self.chores_at.min(self.counted.due());
             }
             let others = packet.receivers.without(self.id);
             if others.is_empty() {
@@ -159,21 +164,22 @@ impl<B: Body, C: Cat> Node<B, C> {
             });
         }
         let class = context.class(packet.due.is_some());
-        let rank = self.leaves_by(&packet, now);
-        let (key, receivers, bytes) = (packet.to, packet.receivers, u64::from(packet.body.bytes()));
+        let rank = if class == Class::LowLatency { self.leaves_by(&packet, now) } else { now };
+        let (receivers, bytes) = (packet.receivers, u64::from(packet.body.bytes()));
         let is_hopeless = packet.due.is_some() && rank <= now;
-        match self.queues.enqueue(packet, class, rank, now) {
-            Queued::Waits => {}
-            Queued::Displaced(packet) => {
+        let at = match self.queues.enqueue(packet, class, rank, now) {
+            Queued::Waits(at) => at,
+            Queued::Displaced(at, packet) => {
                 self.counters.overflowed += 1;
                 out.discard(packet.body, Discard::Overflow);
+                at
             }
             Queued::Refused(packet) => {
                 self.counters.overflowed += 1;
                 return out.discard(packet.body, Discard::Overflow);
             }
-        }
-        self.note_arrival(key, receivers, bytes, class.is_sensitive(), now);
+        };
+        self.note_arrival(at, receivers, bytes, class.is_sensitive(), now);
         if is_hopeless {
             self.clean(now, out);
         }
@@ -187,8 +193,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         due - slowest.unwrap_or(Span::ZERO)
     }
 
-    fn note_arrival(&mut self, key: Key, receivers: Nodes, bytes: u64, is_sensitive: bool, now: Time) {
-        let Some(at) = self.queues.find(key) else { return };
+    fn note_arrival(&mut self, at: BinAt, receivers: Nodes, bytes: u64, is_sensitive: bool, now: Time) {
         for node in receivers.iter() {
             let Some(destination) = self.queues.bin_mut(at).destinations.get_mut(node) else { continue };
             let seen = seen(destination, is_sensitive);

@@ -103,7 +103,8 @@ impl<B: Body, C: Cat> Node<B, C> {
             }
             return;
         }
-        let Some(flow) = self.flows.iter_mut().find(|flow| flow.flow == Some(report.flow)) else { return };
+        let at = self.named.get(&report.flow.bits());
+        let Some(flow) = at.and_then(|at| self.flows.get_mut(at.0)) else { return };
         let receivers = &mut flow.heard.receivers;
         let at = receivers.iter().position(|(node, _)| *node == report.from).unwrap_or_else(|| {
             receivers.push((report.from, Loss::new(now)));

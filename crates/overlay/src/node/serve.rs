@@ -24,7 +24,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// Sends what can be sent.
     pub(super) fn serve(&mut self, now: Time, out: &mut impl Output<B>) {
         self.serve_tree(now, out);
-        if self.queues.active().is_empty() {
+        if self.queues.active().is_empty() || self.gates.iter().all(|gate| gate.is_shut(now)) {
             return;
         }
         self.look(now);
@@ -59,7 +59,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// Notes the neighbours that are up and have told their depths.
     fn look(&mut self, now: Time) {
         self.view.clear();
-        for number in 0..self.ports.len() {
+        for number in 0..self.gates.len() {
             if let Some(seen) = self.seen(number, now) {
                 self.view.push(seen);
             }
@@ -75,20 +75,20 @@ impl<B: Body, C: Cat> Node<B, C> {
     }
 
     fn seen(&self, number: usize, now: Time) -> Option<Port> {
-        let port = &self.ports[number];
-        let node = port.adjacency.up().filter(|_| self.advertised[number].is_known(now))?;
-        let (room, drains) = (port.cat.room(now).get(), port.drains_at <= now);
-        let yields = self.config.zombies.is_improved() && port.owed < LARGEST;
+        let gate = &self.gates[number];
+        let node = gate.known(now)?;
+        let (room, drains) = (gate.room(&self.ports[number].cat, now).get(), gate.drains_at <= now);
+        let yields = self.config.zombies.is_improved() && gate.owed < LARGEST;
         Some(Port { number, node, room, drains, yields })
     }
 
     fn serve_tree(&mut self, now: Time, out: &mut impl Output<B>) {
         for port in 0..self.ports.len() {
-            loop {
-                let room = self.ports[port].cat.room(now);
-                let is_up = self.ports[port].adjacency.up().is_some();
-                let Some(tree) = self.tree.as_mut().filter(|_| is_up && room > Bytes::ZERO) else { break };
-                let Some(packet) = tree.pop(port) else { break };
+            while let Some(tree) = &mut self.tree
+                && self.gates[port].node.is_some()
+                && self.gates[port].room(&self.ports[port].cat, now) > Bytes::ZERO
+                && let Some(packet) = tree.pop(port)
+            {
                 self.transmit(port, packet, Reason::Tree, now, out);
             }
         }
@@ -108,7 +108,8 @@ impl<B: Body, C: Cat> Node<B, C> {
         let port = &mut self.ports[decision.port];
         port.sent.zombies += largest;
         // Learned depth may stay; its turn at the link is over all the same.
-        port.let_go(if largest == 0 { LARGEST } else { largest }, &self.config.zombies, now);
+        let bytes = if largest == 0 { LARGEST } else { largest };
+        self.gates[decision.port].let_go(&port.cat, bytes, &self.config.zombies, now);
     }
 
     /// Takes up to `most` bytes of one class; returns how many left.
@@ -180,9 +181,12 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// A packet whose turn zombies have had leaves zombies in its place. So depths fall by no more than the link's rate, though no packet
     /// waits for zombies.
     fn settle_debt(&mut self, decision: &Decision, packet: &Packet<B>, class: Class) {
-        let port = &mut self.ports[decision.port];
-        let bytes = port.owed.min(packet.body.bytes().into());
-        port.owed -= bytes;
+        let gate = &mut self.gates[decision.port];
+        let bytes = gate.owed.min(packet.body.bytes().into());
+        if bytes == 0 {
+            return;
+        }
+        gate.owed -= bytes;
         for node in packet.receivers.iter() {
             self.queues.add_zombies(decision.bin, node, VIRTUAL[usize::from(class.is_sensitive())], bytes);
             self.counters.zombies_added += bytes;
@@ -230,7 +234,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         bytes.clear();
         header.encode(&context, attach, bytes);
         let whole = bytes.len() as u64 + u64::from(packet.body.bytes());
-        link.offer(Bytes::new(whole), &self.config.zombies, now);
+        self.gates[port].offer(&mut link.cat, Bytes::new(whole), &self.config.zombies, now);
         link.sent.data += whole;
         self.counters.packets += 1;
         self.counters.header_bytes += bytes.len() as u64;

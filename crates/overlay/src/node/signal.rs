@@ -2,7 +2,7 @@
 //!
 //! Announcements of others are passed on within 50 ms, many in a datagram; at once if a link came or went.
 
-use super::{Node, Output, Signal};
+use super::{Node, Output, Signal, capacity};
 use crate::admission::{derive_k, hold_k};
 use crate::cat::Cat;
 use crate::linkstate::adjacency::Change;
@@ -23,22 +23,12 @@ const REPLY: Span = Span::from_millis(5);
 const DELAY_HOLD: Span = Span::from_millis(500);
 /// Groups are announced this often.
 const GROUPS_PERIOD: Span = Span::from_secs(2);
-/// The estimate of a capacity is repeated this often, and sent at once when it changes, but not before that (digest A 2.2, A 3.8).
-const CAPACITY_PERIOD: Span = Span::from_secs(4);
-const CAPACITY_HOLD: Span = Span::from_millis(100);
 /// A change of a delay or a capacity by this part is told (digest A 3.8, A 6.1).
 const NOTABLE: f64 = 0.1;
 /// The ways are computed anew this often at most, unless a link came or went.
 const ROUTES_PERIOD: Span = Span::from_secs(1);
 /// The most replies that wait.
 const MOST_REPLIES: usize = 64;
-
-/// What a neighbour was told of the link's capacity.
-#[derive(Debug, Default)]
-pub(super) struct SentCapacity {
-    capacity: Rate,
-    at: Option<Time>,
-}
 
 /// What is due when.
 #[derive(Debug, Default)]
@@ -98,6 +88,7 @@ impl<B: Body, C: Cat> Node<B, C> {
             rest = after;
             self.handle(port, message, now);
         }
+        self.chores_at = Time::ZERO;
         self.on_timer(now, out);
     }
 
@@ -115,11 +106,15 @@ impl<B: Body, C: Cat> Node<B, C> {
             }
             Message::Depths(depths) if is_up => {
                 self.advertised[port].apply(depths, now);
+                self.gates[port].has_told(&self.advertised[port]);
             }
             Message::Links(links) if is_up => self.on_links(port, links, now),
             Message::Groups(groups) if is_up => self.on_groups(port, groups, now),
             Message::Report(report) => self.on_report(report, now),
-            Message::Capacity(capacity) if is_up => link.cat.told_capacity(capacity),
+            Message::Capacity(capacity) if is_up => {
+                link.cat.told_capacity(capacity);
+                self.gates[port].ask();
+            }
             Message::Known(flow) => self.contexts.acknowledged(flow, port),
             Message::Unknown(flow) => self.contexts.unknown(flow, port),
             _ => {}
@@ -136,9 +131,12 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.contexts.forget_neighbour(port);
         link.depths.due = now;
         link.depths.cursor = None;
-        link.told = SentCapacity::default();
+        link.told = capacity::Sent::default();
+        let gate = &mut self.gates[port];
+        gate.node = link.adjacency.up();
+        gate.has_told(&self.advertised[port]);
         // What the link was given before does not occupy it any more.
-        (link.drains_at, link.owed) = (now, 0);
+        (gate.drains_at, gate.owed) = (now, 0);
         if change == Change::Up {
             // The other end may have been apart from the network: it is told everything.
             link.flood_links = self.database.all_links().map(|links| links.origin).collect();
@@ -200,12 +198,22 @@ impl<B: Body, C: Cat> Node<B, C> {
         let Some(port) = self.ports.get_mut(port) else { return };
         if port.replies.len() < MOST_REPLIES && !port.replies.contains(&message) {
             port.replies.push(message);
-            self.timers.replies.get_or_insert(now + REPLY);
+            let due = *self.timers.replies.get_or_insert(now + REPLY);
+            self.chores_at = self.chores_at.min(due);
         }
     }
 
     /// Does all that is due.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output<B>) {
+        if now >= self.chores_at {
+            self.do_chores(now, out);
+        }
+        self.tick(now, out);
+        self.serve(now, out);
+    }
+
+    /// Tells neighbours what is due, and does what is due of what they have told.
+    fn do_chores(&mut self, now: Time, out: &mut impl Output<B>) {
         for port in 0..self.ports.len() {
             let change = self.ports[port].adjacency.on_timer(now);
             self.changed(port, change, now);
@@ -222,46 +230,64 @@ impl<B: Body, C: Cat> Node<B, C> {
             self.tell_depths(port, now, out);
             self.say_hello(port, now, out);
         }
-        self.tick(now, out);
-        self.serve(now, out);
+        let held_back = self.notable_due().min(self.capacity_due());
+        self.chores_at = self.next_chore().min(held_back);
     }
 
     /// When [`Node::on_timer`] is due.
     pub fn next_time(&self, now: Time) -> Time {
-        let mut next = self.timers.next().min(self.counted.due());
+        let mut next = Time::NEVER;
         let is_active = !self.queues.active().is_empty();
-        for (number, port) in self.ports.iter().enumerate() {
-            next = next.min(port.adjacency.silent_at());
-            let is_up = port.adjacency.up().is_some();
-            next = next.min(port.adjacency.hello_due());
-            if is_up {
-                next = next.min(port.depths.due);
-            }
-            let waits = self.tree.as_ref().is_some_and(|tree| tree.first(number).is_some());
-            if is_up && (is_active || waits) {
-                if port.cat.room(now) == Bytes::ZERO {
-                    next = next.min(port.cat.ready(now));
+        for (number, gate) in self.gates.iter().enumerate().filter(|(_, gate)| gate.node.is_some()) {
+            let waits = || self.tree.as_ref().is_some_and(|tree| tree.first(number).is_some());
+            if is_active || waits() {
+                if let Some(ready) = gate.ready(&self.ports[number].cat, now) {
+                    next = next.min(ready);
                 }
-                if port.drains_at > now && self.forwarder.waits_for(number) {
-                    next = next.min(port.drains_at);
+                if gate.drains_at > now && self.forwarder.waits_for(number) {
+                    next = next.min(gate.drains_at);
                 }
             }
         }
         if is_active {
             next = next.min(self.tick_at);
         }
+        if next > self.chores_at {
+            next = next.min(self.next_chore());
+        }
         next.max(now)
     }
 
-    /// Announces this node's links and groups if that is due.
-    fn announce(&mut self, now: Time) {
+    /// When there is something to tell, or a neighbour is down if nothing comes.
+    fn next_chore(&self) -> Time {
+        let mut next = self.timers.next().min(self.counted.due());
+        for port in &self.ports {
+            next = next.min(port.adjacency.silent_at()).min(port.adjacency.hello_due());
+            if port.adjacency.up().is_some() {
+                next = next.min(port.depths.due);
+            }
+        }
+        next
+    }
+
+    /// From when on this node's links are announced with anything else that is done, since one differs from what was announced.
+    fn notable_due(&self) -> Time {
         let is_notable = self.ports.iter().any(|port| {
             let (delay, capacity) = port.announced;
             port.adjacency.up().is_some()
                 && (differs(delay.mean.as_secs_f64(), port.cat.delay().mean.as_secs_f64())
                     || differs(capacity.bits_per_sec() as f64, port.cat.capacity().bits_per_sec() as f64))
         });
-        if is_notable && self.timers.links_sent.is_none_or(|sent| now.since(sent) >= DELAY_HOLD) {
+        match self.timers.links_sent {
+            _ if !is_notable => Time::NEVER,
+            Some(sent) => sent + DELAY_HOLD,
+            None => Time::ZERO,
+        }
+    }
+
+    /// Announces this node's links and groups if that is due.
+    fn announce(&mut self, now: Time) {
+        if self.notable_due() <= now {
             self.timers.links = now;
         }
         if self.timers.links <= now {
@@ -414,7 +440,7 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.counters.signals += 1;
         self.counters.signal_bytes += bytes;
         let link = &mut self.ports[port];
-        link.offer(Bytes::new(bytes), &self.config.zombies, now);
+        self.gates[port].offer(&mut link.cat, Bytes::new(bytes), &self.config.zombies, now);
         link.sent.signals += bytes;
         out.signal(port, &self.scratch.datagram, std::mem::take(&mut self.scratch.worth));
         self.scratch.datagram.clear();
@@ -433,25 +459,9 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.append(port, &Message::Hello(hello), now, out);
         self.ports[port].adjacency.said_hello(now);
     }
-
-    fn tell_capacity(&mut self, port: usize, now: Time, out: &mut impl Output<B>) {
-        let link = &mut self.ports[port];
-        if link.adjacency.up().is_none() {
-            return;
-        }
-        let capacity = link.cat.capacity();
-        let age = link.told.at.map_or(Span::MAX, |at| now.since(at));
-        let is_notable = differs(link.told.capacity.bits_per_sec() as f64, capacity.bits_per_sec() as f64);
-        if age >= CAPACITY_PERIOD || is_notable && age >= CAPACITY_HOLD {
-            link.told = SentCapacity { capacity, at: Some(now) };
-            self.append(port, &Message::Capacity(capacity), now, out);
-            self.add_hello(port, now, out);
-            self.flush(port, now, out);
-        }
-    }
 }
 
 /// Whether a value differs from what was told by a notable part.
-fn differs(told: f64, now: f64) -> bool {
+pub(super) fn differs(told: f64, now: f64) -> bool {
     (now - told).abs() > NOTABLE * told
 }

@@ -21,7 +21,7 @@ fn packet(to: Key, receivers: &[u8], bytes: u32) -> Packet<Load> {
 }
 
 fn put(queues: &mut Held, to: Key, receivers: &[u8], bytes: u32, class: Class) -> bool {
-    matches!(queues.enqueue(packet(to, receivers, bytes), class, at(0), at(0)), Queued::Waits)
+    matches!(queues.enqueue(packet(to, receivers, bytes), class, at(0), at(0)), Queued::Waits(_))
 }
 
 fn bytes(queues: &Held, to: Key, node: u8, class: Class) -> u64 {
@@ -78,8 +78,8 @@ fn a_full_list_refuses_or_gives_way_at_its_head_or_tail() {
                 at(0),
                 at(0),
             ) {
-                Queued::Waits => {}
-                Queued::Refused(gone) | Queued::Displaced(gone) => out.push(gone.sequence),
+                Queued::Waits(_) => {}
+                Queued::Refused(gone) | Queued::Displaced(_, gone) => out.push(gone.sequence),
             }
         }
         (out, queues.packets(), bytes(&queues, node(1), 1, Class::Normal))

@@ -7,7 +7,7 @@
 //! The order of zombies and packets (improved ZLR) is the forwarder's.
 
 use super::Seen;
-use super::window::Window;
+use super::window::{Moved, Window};
 use weir_base::{Span, Time};
 
 /// Over this the net change of the depth and the drain rate are measured (digest A 6.6).
@@ -90,10 +90,10 @@ pub struct State {
     /// Of [`Rule::Study`]: the present window.
     length: Span,
     /// The least depth of packets.
-    depth: Window,
+    depth: Window<u64>,
     /// Zombies that were added.
-    memory: Window,
-    change: Window,
+    memory: Window<u64>,
+    change: Window<Moved>,
     grew: Time,
     shrank: Time,
     added_at: Time,
@@ -105,12 +105,11 @@ impl State {
             Rule::Drain => config.shortest,
             Rule::Study => STUDY_WINDOW.min(config.longest).max(config.shortest),
         };
-        let window = Window::new(now);
         State {
             length,
-            depth: window.clone(),
-            memory: window.clone(),
-            change: window,
+            depth: Window::new(now),
+            memory: Window::new(now),
+            change: Window::new(now),
             grew: now,
             shrank: now,
             added_at: now,
@@ -119,12 +118,12 @@ impl State {
 
     fn advance(&mut self, config: &Config, real: u64, now: Time) {
         self.depth.advance(self.length, real, now);
-        self.change.advance(CHANGE_WINDOW, real, now);
+        self.change.advance(CHANGE_WINDOW, Moved::default(), now);
         let memory = match config.rule {
             Rule::Study => self.length,
-            Rule::Drain => self.time_to_drain(self.depth.least() + self.memory.added()) * MEMORY,
+            Rule::Drain => self.time_to_drain(self.depth.least() + self.memory.sum()) * MEMORY,
         };
-        self.memory.advance(memory.min(config.longest).max(config.shortest), real, now);
+        self.memory.advance(memory.min(config.longest).max(config.shortest), 0, now);
     }
 
     /// How long bytes take at the present drain rate; very long if nothing drains.
@@ -161,7 +160,7 @@ impl State {
 
     pub(super) fn on_departure(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) -> u64 {
         self.advance(config, seen.real + bytes, now);
-        self.depth.depth(seen.real);
+        self.depth.lower(seen.real);
         self.change.gone(bytes);
         let mark = self.mark(config);
         self.adapt(config, seen, mark, false, now);
@@ -173,7 +172,7 @@ impl State {
 
     /// Zombie bytes for packets that stand and have none yet.
     fn replace(&mut self, config: &Config, bytes: u64, now: Time) -> u64 {
-        let replaced = self.memory.added() + self.mark(config);
+        let replaced = self.memory.sum() + self.mark(config);
         let standing = self.depth.least().saturating_sub(replaced);
         if standing == 0 {
             return 0;
@@ -194,7 +193,7 @@ impl State {
 
     pub(super) fn on_zombie(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) {
         self.advance(config, seen.real, now);
-        self.depth.depth(seen.real);
+        self.depth.lower(seen.real);
         self.change.gone(bytes);
         let mark = self.mark(config);
         self.adapt(config, seen, mark, true, now);

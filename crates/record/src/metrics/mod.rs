@@ -197,25 +197,44 @@ pub enum Level {
     Pair,
 }
 
-/// The metrics that are computed for a level, by their places in [`METRICS`]: made at compile time, since they are computed for
-/// each of thousands of flows.
+/// The metrics that are computed for a level: made at compile time, since they are computed for each of thousands of flows.
 struct OfLevel {
-    places: [u8; METRICS.len()],
-    count: usize,
+    all: Places,
+    /// Those that flows may have which have no more than packets and a window.
+    plain: Places,
     /// Number of metrics that are never left out.
     always: usize,
 }
 
+/// Metrics by their places in [`METRICS`].
+#[derive(Clone, Copy)]
+struct Places {
+    places: [u8; METRICS.len()],
+    count: usize,
+}
+
+impl Places {
+    const NONE: Places = Places { places: [0; METRICS.len()], count: 0 };
+
+    const fn with(mut self, place: usize) -> Places {
+        self.places[self.count] = place as u8;
+        self.count += 1;
+        self
+    }
+}
+
 const OF_LEVEL: &[OfLevel; Level::Pair as usize + 1] = &{
-    const NONE: OfLevel = OfLevel { places: [0; METRICS.len()], count: 0, always: 0 };
+    const NONE: OfLevel = OfLevel { all: Places::NONE, plain: Places::NONE, always: 0 };
     let mut of_level = [NONE; Level::Pair as usize + 1];
     let mut number = 0;
     while number < METRICS.len() {
         let (levels, mut place) = (METRICS[number].of, 0);
         while place < levels.len() {
             let of = &mut of_level[levels[place] as usize];
-            of.places[of.count] = number as u8;
-            of.count += 1;
+            of.all = of.all.with(number);
+            if METRICS[number].reduction.of_plain_flows() {
+                of.plain = of.plain.with(number);
+            }
             of.always += METRICS[number].reduction.always() as usize;
             place += 1;
         }
@@ -230,9 +249,12 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 }
 
 fn compute(level: Level, value: impl Fn(&Metric) -> Option<Value>) -> Metrics {
-    let OfLevel { places, count, always } = &OF_LEVEL[level as usize];
-    let mut found = Metrics::with_room(*always);
-    for &place in &places[..*count] {
+    compute_these(level, &OF_LEVEL[level as usize].all, value)
+}
+
+fn compute_these(level: Level, these: &Places, value: impl Fn(&Metric) -> Option<Value>) -> Metrics {
+    let mut found = Metrics::with_room(OF_LEVEL[level as usize].always);
+    for &place in &these.places[..these.count] {
         if let Some(value) = value(&METRICS[usize::from(place)]) {
             found.push(place, value.rounded());
         }
@@ -269,7 +291,9 @@ impl View<'_> {
         }
         let alone = [flow];
         let flows = Flows::new(self, &alone, Level::Flow);
-        compute(Level::Flow, |metric| of_flows(metric, &flows))
+        let OfLevel { all, plain, .. } = &OF_LEVEL[Level::Flow as usize];
+        let these = if flows.are_plain() { plain } else { all };
+        compute_these(Level::Flow, these, |metric| of_flows(metric, &flows))
     }
 
     /// Metrics of a group.

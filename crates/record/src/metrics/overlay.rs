@@ -98,7 +98,7 @@ family! {
         of: OF,
         definition: "Time from the sending host to the receiver's node, of packets that reached that node over the overlay. The mean is exact, percentiles are within 0.8 %.",
         source: "RFC 7679 (one-way delay), from host to node",
-        reduction: Reduction::Special(|f| times(&f.transit_times())),
+        reduction: Reduction::Transits(|f| times(&f.transit_times())),
     }
 
     TRANSIT_WAIT {
@@ -108,7 +108,7 @@ family! {
         of: OF,
         definition: "What of the transit time a packet waited in the queues of nodes, links' transmission and delay not included.",
         source: "GNAT report, section 2.2",
-        reduction: Reduction::Special(|f| times(&f.transit_waits())),
+        reduction: Reduction::Transits(|f| times(&f.transit_waits())),
     }
 
     IN_TIME {
@@ -119,7 +119,7 @@ family! {
         definition: "Packets that reached the receiver's node within their deadline, over all packets that the overlay admitted for it in the window. Packets that expired or were lost count as missed; without a deadline all that arrive are in time. Packets that are under way at an end of the window count at one end only, so the share is cut at 100 %.",
         source: SOURCE,
         domain: Domain::Percent,
-        reduction: Reduction::Special(|f| {
+        reduction: Reduction::Transits(|f| {
             let (in_time, admitted) = f.transits().fold((0, 0), |(in_time, admitted), sums| {
                 (in_time + sums.in_time, admitted + sums.admitted)
             });
@@ -135,7 +135,7 @@ family! {
         definition: "Links between nodes that a packet passed on its way to a receiver: mean over the packets that reached the receivers' nodes.",
         source: "GNAT architecture, packet history",
         domain: Domain::NotNegative,
-        reduction: Reduction::Special(|f| {
+        reduction: Reduction::Transits(|f| {
             let (links, packets) = f.transits().fold((0, 0), |(links, packets), sums| {
                 (links + sums.links, packets + sums.hops.count())
             });
@@ -151,7 +151,7 @@ family! {
         definition: "Links between nodes that each packet passed on its way to a receiver: the distribution over the packets that reached the receivers' nodes. The mean is exact, percentiles are within 0.8 %.",
         source: "GNAT architecture, packet history",
         domain: Domain::NotNegative,
-        reduction: Reduction::Special(|f| times(&f.hops())),
+        reduction: Reduction::Transits(|f| times(&f.hops())),
     }
 
     DEADLINE_CAPACITY {

@@ -49,6 +49,10 @@ pub(crate) enum Reduction {
     Messages(fn(&Flows<'_>) -> Value),
     /// From the recorded state of some flows' transports; left out if undefined, since few transports record any.
     FlowStates(fn(&Flows<'_>, &[&str]) -> Value),
+    /// From what an overlay did with some flows' packets; left out if undefined, since most flows are carried by none.
+    Transits(fn(&Flows<'_>) -> Value),
+    /// From some flows in a named part of the run; left out if undefined.
+    InPart(fn(&Flows<'_>) -> Value),
     /// From some flows; left out if undefined, since most runs do not have what it is about.
     Special(fn(&Flows<'_>) -> Value),
     /// From the state of all stations; left out if undefined, since most runs have no such stations.
@@ -69,6 +73,12 @@ impl Reduction {
     pub(super) const fn always(&self) -> bool {
         use Reduction::{Completions, Counts, Flows, Pair, Rtts, Windows};
         self.of_any_queue() || matches!(self, Flows(_) | Counts(_) | Rtts | Windows | Completions | Pair(_))
+    }
+
+    /// Whether flows may have the metric even if they have no more than packets and a window: no messages, no recorded states, no overlay.
+    pub(super) const fn of_plain_flows(&self) -> bool {
+        use Reduction::{Completions, Counts, Flows, Rtts, Special, Stations, Windows};
+        matches!(self, Flows(_) | Counts(_) | Rtts | Windows | Completions | Special(_) | Stations(_))
     }
 }
 
@@ -158,6 +168,8 @@ pub(crate) struct Flows<'a> {
     has_messages: bool,
     /// Whether the transport of any of them has recorded state that metrics use.
     has_states: bool,
+    /// Whether an overlay has carried packets of any of them in the window.
+    has_transits: bool,
     /// Their goodput in each second, computed when a metric first needs it.
     pub(super) goodputs_by_second: OnceCell<Vec<Option<f64>>>,
 }
@@ -167,7 +179,14 @@ impl<'a> Flows<'a> {
         let any = |has: fn(&FlowView) -> bool| members.iter().any(|&flow| has(&view.flows[flow]));
         let has_messages = any(|flow| flow.messages.is_some());
         let has_states = any(|flow| !flow.states.is_empty());
-        Flows { view, members, level, has_messages, has_states, goodputs_by_second: OnceCell::new() }
+        let has_transits = any(|flow| flow.transits.is_some());
+        let goodputs_by_second = OnceCell::new();
+        Flows { view, members, level, has_messages, has_states, has_transits, goodputs_by_second }
+    }
+
+    /// Whether they have no more than packets and a window.
+    pub(super) fn are_plain(&self) -> bool {
+        !(self.has_messages || self.has_states || self.has_transits || self.view.is_part)
     }
 
     /// The sums of these flows in the window.
@@ -226,6 +245,8 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         {
             None
         }
+        Reduction::Transits(_) if !flows.has_transits => None,
+        Reduction::InPart(_) if !flows.view.is_part => None,
         Reduction::Estimates => {
             defined(Distribution::of(flows.estimates(metric.states).map(|(estimate, _)| estimate)))
         }
@@ -233,7 +254,9 @@ pub(super) fn of_flows(metric: &Metric, flows: &Flows<'_>) -> Option<Value> {
         Reduction::StateSum { per } => defined(flows.sum_of(metric.states).map(|sum| sum / per)),
         Reduction::GrowthShare(place) => defined(flows.growth_share(metric.states, place)),
         Reduction::FlowStates(f) => defined(f(flows, metric.states)),
-        Reduction::Messages(f) | Reduction::Special(f) => defined(f(flows)),
+        Reduction::Messages(f) | Reduction::Transits(f) | Reduction::InPart(f) | Reduction::Special(f) => {
+            defined(f(flows))
+        }
         Reduction::Stations(f) => defined(f(flows.view, metric.states)),
         Reduction::Packets(_)
         | Reduction::Delays

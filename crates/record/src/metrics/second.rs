@@ -212,7 +212,7 @@ family! {
         of: &[Level::Group, Level::Flow],
         definition: "Time from the window's begin, at which an outage ends or the path changes, to the first interval of at least a tenth of a second, in whole sample periods, whose goodput is at most a tolerance below its final value: the mean over the last third of the window's seconds, rounded up. The tolerance is 10 % of that value unless the window has its own. Undefined for fewer than three seconds, and if there is no such interval.",
         source: "weir",
-        reduction: Reduction::Special(|f| Value::from(f.recovery())),
+        reduction: Reduction::InPart(|f| Value::from(f.recovery())),
     }
 
     QUEUE_DELAY_SETTLING {

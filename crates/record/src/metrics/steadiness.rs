@@ -71,7 +71,7 @@ family! {
         of: OF,
         definition: "Standard deviation of the goodput of sample periods over its mean, in a named window of flows over the overlay; 0.2 or less is steady.",
         source: SOURCE,
-        reduction: Reduction::Special(|f| {
+        reduction: Reduction::Transits(|f| {
             let (mean, deviation) = spread(&f.goodput_by_period()).unwrap_or_default();
             Value::from(ratio(deviation, mean))
         }),
@@ -84,7 +84,7 @@ family! {
         of: OF,
         definition: "Time from the begin of a named window until the goodput of sample periods has converged. Seen from the window's end, a period is an outlier if its goodput is further than three standard deviations from the mean of all later ones; goodput has converged behind the run of outliers in which the tenth one lies.",
         source: SOURCE,
-        reduction: Reduction::Special(|f| {
+        reduction: Reduction::Transits(|f| {
             let goodput = f.goodput_by_period();
             let time = converged(&goodput) as f64 * f.view.info.sample.as_secs_f64();
             Value::from((!goodput.is_empty()).then_some(time))

@@ -14,7 +14,8 @@ impl World<'_> {
     }
 
     pub(super) fn sample_transports(&mut self, now: Time) {
-        for (number, flow) in self.flows.iter().enumerate() {
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            flow.rest();
             let Driven { application, flows } = &self.driven[flow.application as usize];
             if flow.random_arrivals && application.completed(number - flows.start) {
                 continue;

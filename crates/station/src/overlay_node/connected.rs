@@ -72,12 +72,16 @@ impl<P: Wire> OverlayNode<P> {
                     net.send(packet, neighbour.link);
                 }
             }
-            let Some(Carrier::Reported(told)) = self.node.as_mut().and_then(|node| node.cat_mut(port)) else {
-                continue;
-            };
+            let Some(node) = &mut self.node else { continue };
+            let Some(Carrier::Reported(told)) = node.cat(port) else { continue };
             let reported = hop.reported(now);
+            if reported == *told {
+                continue;
+            }
             has_sent |= reported.waiting < told.waiting || reported.is_up && !told.is_up;
-            *told = reported;
+            if let Some(cat) = node.cat_mut(port) {
+                *cat = Carrier::Reported(reported);
+            }
         }
         has_sent
     }

@@ -45,8 +45,9 @@ impl<P: Wire> OverlayNode<P> {
 
     /// Tells what has been decided about the flows since the last call.
     pub(super) fn tell_decided(&mut self, tell: &mut dyn FnMut(Decided)) {
-        for (at, entry) in self.edge.entries_mut() {
-            let flow = FlowId(self.entering[at].0);
+        let entering = &self.entering;
+        self.edge.take_decided(|at, entry| {
+            let flow = FlowId(entering[at].0);
             for Event { at, standing, by, reason } in entry.take_events() {
                 let by = match by {
                     By::Flow => "flow",
@@ -55,6 +56,6 @@ impl<P: Wire> OverlayNode<P> {
                 let (standing, rule) = (standing.name(), reason.rule.name());
                 tell(Decided { at, flow, by, standing, rule, value: reason.value, bound: reason.bound });
             }
-        }
+        });
     }
 }

@@ -1,71 +1,90 @@
-//! Weights by number, and the largest of them at once: a binary tree in which each node is the larger of the two below it. A change takes
-//! as many steps as the tree is deep, where a search would look at all bins in each decision.
+//! Weights by number, and the largest of them at once: the largest of each eight, the largest of each eight of these, and so on. A change
+//! looks at eight weights of each level, where a search would look at all bins in each decision.
+
+/// Numbers of a level for which the level above has one.
+const FOLD: usize = 8;
 
 /// Weights of 0 or more, by number.
 #[derive(Debug, Default)]
 pub(super) struct Peaks {
-    /// The root is at 1, what is below a node at twice its place and the next, and the leaves from half of the length on.
-    tree: Vec<i64>,
+    /// The first has the weights; the last has one fold at most. Each is as long as whole folds.
+    levels: Vec<Vec<i64>>,
+    /// The first number of the largest weight, and the weight, if it is above 0.
+    largest: Option<(usize, i64)>,
+}
+
+/// The weights of a fold.
+fn fold(level: &[i64], at: usize) -> &[i64] {
+    &level[at * FOLD..(at + 1) * FOLD]
+}
+
+fn most_of(weights: &[i64]) -> i64 {
+    weights.iter().fold(0, |most, weight| most.max(*weight))
 }
 
 impl Peaks {
-    fn leaves(&self) -> usize {
-        self.tree.len() / 2
-    }
-
-    /// The weight of a number.
-    pub(super) fn get(&self, number: usize) -> i64 {
-        self.tree.get(self.leaves() + number).copied().unwrap_or(0)
-    }
-
-    /// Sets it.
+    /// Sets the weight of a number.
     pub(super) fn set(&mut self, number: usize, weight: i64) {
-        if number >= self.leaves() {
+        if self.levels.first().is_none_or(|weights| number >= weights.len()) {
             self.grow(number + 1);
         }
-        let mut at = self.leaves() + number;
-        self.tree[at] = weight;
-        while at > 1 {
-            at /= 2;
-            let larger = self.tree[2 * at].max(self.tree[2 * at + 1]);
-            if std::mem::replace(&mut self.tree[at], larger) == larger {
+        if self.levels[0][number] == weight {
+            return;
+        }
+        let (mut at, mut most) = (number, weight);
+        for level in &mut self.levels {
+            if std::mem::replace(&mut level[at], most) == most {
                 break;
             }
+            at /= FOLD;
+            most = most_of(fold(level, at));
+        }
+        match self.largest {
+            Some((first, largest)) if weight < largest || weight == largest && number > first => {
+                if number == first {
+                    self.largest = self.find();
+                }
+            }
+            _ if weight > 0 => self.largest = Some((number, weight)),
+            _ => {}
         }
     }
 
     fn grow(&mut self, numbers: usize) {
-        let (leaves, old) = (numbers.next_power_of_two(), self.leaves());
-        let mut tree = vec![0; 2 * leaves];
-        tree[leaves..leaves + old].copy_from_slice(&self.tree[old..]);
-        for at in (1..leaves).rev() {
-            tree[at] = tree[2 * at].max(tree[2 * at + 1]);
+        let mut weights = self.levels.drain(..).next().unwrap_or_default();
+        weights.resize(numbers.next_multiple_of(FOLD), 0);
+        self.levels.push(weights);
+        while let Some(below) = self.levels.last().filter(|level| level.len() > FOLD) {
+            let mut level: Vec<i64> = below.chunks(FOLD).map(most_of).collect();
+            level.resize(level.len().next_multiple_of(FOLD), 0);
+            self.levels.push(level);
         }
-        self.tree = tree;
     }
 
     /// Sets all to 0.
     pub(super) fn clear(&mut self) {
-        self.tree.fill(0);
+        self.levels.iter_mut().for_each(|level| level.fill(0));
+        self.largest = None;
     }
 
     /// The first number of the largest weight, and the weight, if it is above 0.
     pub(super) fn largest(&self) -> Option<(usize, i64)> {
-        let most = self.tree.get(1).copied().filter(|most| *most > 0)?;
-        let mut at = 1;
-        while at < self.leaves() {
-            at = if self.tree[2 * at] == most { 2 * at } else { 2 * at + 1 };
-        }
-        Some((at - self.leaves(), most))
+        self.largest
+    }
+
+    fn find(&self) -> Option<(usize, i64)> {
+        let most = self.levels.last().map(|top| most_of(top)).filter(|most| *most > 0)?;
+        let down = |at, level: &Vec<i64>| {
+            let first = fold(level, at).iter().position(|weight| *weight == most);
+            at * FOLD + first.unwrap_or(0)
+        };
+        Some((self.levels.iter().rev().fold(0, down), most))
     }
 
     /// The numbers whose weight is above 0.
     pub(super) fn above(&self) -> impl Iterator<Item = usize> {
-        self.tree[self.leaves()..]
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight > 0)
-            .map(|(number, _)| number)
+        let weights = self.levels.first().into_iter().flatten().enumerate();
+        weights.filter(|(_, weight)| **weight > 0).map(|(number, _)| number)
     }
 }
 
@@ -86,9 +105,9 @@ mod tests {
             let most = plain.iter().copied().max().filter(|most| *most > 0);
             let first = most.and_then(|most| plain.iter().position(|one| *one == most));
             assert_eq!(peaks.largest(), first.zip(most), "step {step}");
-            assert_eq!(peaks.get(number), weight);
         }
-        assert_eq!(peaks.above().count(), plain.iter().filter(|weight| **weight > 0).count());
+        let above: Vec<usize> = peaks.above().collect();
+        assert_eq!(above, (0..100).filter(|number| plain[*number] > 0).collect::<Vec<_>>());
         peaks.clear();
         assert_eq!(peaks.largest(), None);
     }

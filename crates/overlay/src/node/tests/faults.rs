@@ -106,8 +106,8 @@ fn zombies_wait_a_second_at_most_for_a_link_that_has_told_no_capacity_yet() {
     let port = node.connect(Reported { is_up: true, ..Reported::default() }).unwrap();
     let kind = node.config.zombies;
     // By the least rate these are 44 s.
-    (0..40).for_each(|_| node.ports[port].offer(Bytes::new(1100), &kind, at(0)));
-    assert_eq!(node.ports[port].drains_at, at(1000));
+    (0..40).for_each(|_| node.gates[port].offer(&mut node.ports[port].cat, Bytes::new(1100), &kind, at(0)));
+    assert_eq!(node.gates[port].drains_at, at(1000));
 }
 
 #[test]
