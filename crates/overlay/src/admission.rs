@@ -232,6 +232,15 @@ impl Admission {
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
+
+    /// By how much its inertia raises the price at which it yields: from 1, and 1 of a flow that is not on.
+    pub fn hold(&self) -> f64 {
+        match (self.steps(), self.strap()) {
+            (Some((_, inertia)), Some(config)) => 1.0 / (1.0 - config.delta * inertia),
+            _ => 1.0,
+        }
+    }
+
     /// Takes what has happened to it.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)

@@ -12,8 +12,8 @@
 //! | [`loss`] | flows that stopped because of loss: one probe a destination |
 //!
 //! Mended, against the study's source: the first bin has loss probes; the number of starts really doubles; FLOG flows are started again; a
-//! flow with a deadline fits in what links have that are fast enough; groups have deadlines, toward their slowest member. Low-volume
-//! flows are known by what they offer, not by a share of the capacity.
+//! flow with a deadline fits in what links have that are fast enough, and does not probe where it does not; groups have deadlines, toward
+//! their slowest member; inertia counts in the order of flows. Low-volume flows are known by what they offer, not by a share of the capacity.
 
 mod capacity;
 mod fit;

@@ -17,6 +17,8 @@ struct Unit<'a> {
     elastic: Vec<(f64, f64)>,
     deadline: Option<Span>,
     standing: Standing,
+    /// By how much inertia raises the price at which it yields; 1 if it is not on.
+    hold: f64,
     is_lossy: bool,
 }
 
@@ -24,6 +26,12 @@ impl Unit<'_> {
     /// Priority for a bit per second.
     fn density(&self) -> f64 {
         self.priority / self.whole
+    }
+
+    /// The same as the flow itself sees it, with its inertia. So one that has come does not displace one that holds on at any price at which
+    /// the new one would.
+    fn worth(&self) -> f64 {
+        self.density() * self.hold
     }
 }
 
@@ -59,6 +67,8 @@ struct Judged<'a> {
     thrash: u32,
     is_steady: bool,
     starts_left: u32,
+    /// Flows that loss has stopped, or that try again, for which room is kept.
+    kept: Vec<u32>,
 }
 
 impl Judged<'_> {
@@ -93,6 +103,7 @@ impl Planner {
                 thrash: of_bin().filter(|flow| self.thrashes(flow, now)).count() as u32,
                 is_steady: trend.is_steady(),
                 starts_left: trend.starts(),
+                kept: Vec::new(),
             };
             if judged.thrash > 0 {
                 self.trends.entry(bin.key).or_default().failed();
@@ -105,7 +116,7 @@ impl Planner {
             }
             self.stop_refused(&refused, &judged);
             self.judge_floored(seen, &mut judged, &left);
-            self.probe(seen, bin, &left, now);
+            self.probe(seen, bin, &left, &judged.kept, now);
             if judged.starts_left < trend.starts() && judged.thrash == 0 {
                 self.trends.entry(bin.key).or_default().started();
             }
@@ -160,6 +171,7 @@ impl Planner {
                 elastic: members.iter().filter(|flow| flow.is_elastic()).map(|flow| elastic(flow)).collect(),
                 deadline: members.iter().filter_map(|flow| flow.terms.deadline).min(),
                 standing: common(&members),
+                hold: members.iter().map(|flow| flow.hold).fold(f64::INFINITY, f64::min),
                 is_lossy: members
                     .iter()
                     .any(|flow| self.flows.get(&flow.number).is_some_and(|memory| memory.is_lossy)),
@@ -168,7 +180,7 @@ impl Planner {
         }
         units.sort_by(|a, b| {
             let on = |unit: &Unit<'_>| unit.standing != Standing::On;
-            b.density().total_cmp(&a.density()).then(on(a).cmp(&on(b)))
+            b.worth().total_cmp(&a.worth()).then(on(a).cmp(&on(b)))
         });
         units
     }
@@ -194,8 +206,12 @@ impl Planner {
         if fits && !is_off {
             left.take(judged.bin, unit.deadline, unit.whole);
             judged.admitted -= unit.whole;
+            if unit.is_lossy {
+                judged.kept.extend(unit.members.iter().map(|flow| flow.number));
+            }
         }
-        if unit.is_lossy {
+        // Of those that loss has stopped one probes ([`super::loss`]), if there is room for it on the links that are fast enough.
+        if unit.is_lossy && may_probe {
             return;
         }
         // All that fit start together (digest A 9.2); of those that do not, one probes.

@@ -8,6 +8,7 @@ use super::capacity::Left;
 use super::seen::{BinSeen, FlowSeen, NodeSeen};
 use crate::admission::{Command, Standing};
 use crate::utility::Rule;
+use std::cmp::Ordering;
 use weir_base::{Span, Time};
 
 /// A probe is started this long after the last one at the soonest (digest A 9.3).
@@ -33,6 +34,10 @@ fn rate(flow: &FlowSeen<'_>) -> f64 {
 fn deadline(flow: &FlowSeen<'_>) -> f64 {
     flow.terms.deadline.unwrap_or(Span::MAX).as_secs_f64()
 }
+/// Priority for a bit per second.
+fn density(flow: &FlowSeen<'_>) -> f64 {
+    flow.terms.utility.priority() / rate(flow)
+}
 
 /// How much easier a flow is to carry than the probe that failed: 1 is as easy.
 fn ease(flow: &FlowSeen<'_>, failed: &FlowSeen<'_>) -> f64 {
@@ -44,8 +49,8 @@ fn ease(flow: &FlowSeen<'_>, failed: &FlowSeen<'_>) -> f64 {
 }
 
 impl Planner {
-    /// Chooses and judges the probe of a bin.
-    pub(super) fn probe(&mut self, seen: &NodeSeen<'_>, bin: &BinSeen, left: &Left, now: Time) {
+    /// Chooses and judges the probe of a bin. `left` is without what is kept for the flows `kept`.
+    pub(super) fn probe(&mut self, seen: &NodeSeen<'_>, bin: &BinSeen, left: &Left, kept: &[u32], now: Time) {
         let of_bin = |flow: &&FlowSeen<'_>| flow.bin == bin.key;
         for flow in seen.flows.iter().filter(of_bin) {
             let on = if flow.standing == Standing::On { now.since(flow.since) } else { Span::ZERO };
@@ -64,19 +69,29 @@ impl Planner {
         let probing = last.and_then(|probe| lossy.iter().find(|flow| flow.number == probe.flow).copied());
         let is_running = probing.is_some_and(|flow| flow.standing == Standing::On);
         let waited = last.map_or(BETWEEN, |probe| now.since(probe.at));
-        let fits = |flow: &&&FlowSeen<'_>| rate(flow) <= left.toward(bin, flow.terms.deadline);
+        let fits = |flow: &&&FlowSeen<'_>| {
+            kept.contains(&flow.number) || rate(flow) <= left.toward(bin, flow.terms.deadline)
+        };
+        // Of equal ones the one that is worth most for a bit, as everywhere in the planner.
+        let of_equal = |order: Ordering, a: &FlowSeen<'_>, b: &FlowSeen<'_>| {
+            order.then(density(a).total_cmp(&density(b)))
+        };
         let mut chosen = probing;
         if !is_running && waited >= BETWEEN {
-            let better = match probing {
+            chosen = match probing {
                 Some(failed) => {
                     let worth = |flow: &&FlowSeen<'_>| ease(flow, failed);
                     let others = lossy.iter().filter(|flow| flow.number != failed.number).filter(fits);
-                    let best = others.max_by(|a, b| worth(a).total_cmp(&worth(b)));
-                    best.filter(|flow| worth(flow) >= BETTER).copied()
+                    let best = others.max_by(|a, b| of_equal(worth(a).total_cmp(&worth(b)), a, b));
+                    let may_stay = probing.filter(|flow| fits(&flow));
+                    best.filter(|flow| worth(flow) >= BETTER || may_stay.is_none()).copied().or(may_stay)
                 }
-                None => lossy.iter().filter(fits).max_by(|a, b| deadline(a).total_cmp(&deadline(b))).copied(),
+                None => lossy
+                    .iter()
+                    .filter(fits)
+                    .max_by(|a, b| of_equal(deadline(a).total_cmp(&deadline(b)), a, b))
+                    .copied(),
             };
-            chosen = better.or(probing);
             if let Some(flow) = chosen {
                 self.probes.insert(bin.key, Probe { flow: flow.number, at: now });
                 if flow.standing == Standing::Off {

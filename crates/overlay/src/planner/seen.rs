@@ -20,6 +20,8 @@ pub struct FlowSeen<'a> {
     pub toggles: u32,
     /// The rate at which it is admitted.
     pub rate: Rate,
+    /// By how much inertia raises the price at which it yields: from 1.
+    pub hold: f64,
     /// The set of flows that are on together or not at all.
     pub coupled: Option<u32>,
     /// The LOG priority that a transfer needs, given the rate that elastic flows have.
@@ -42,6 +44,7 @@ impl FlowSeen<'_> {
             since: admission.since(),
             toggles: admission.toggles(),
             rate: admission.rate(),
+            hold: admission.hold(),
             coupled,
             needed: Box::new(|_| None),
         }

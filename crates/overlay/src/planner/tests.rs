@@ -19,6 +19,8 @@ struct Site {
     links: Vec<(Rate, Span)>,
     /// What a bottleneck elsewhere lets through; it shows in the depth alone.
     elsewhere: Rate,
+    /// Whether packets with a deadline are lost that the links which are fast enough do not carry.
+    is_lossy: bool,
     depth: f64,
     now: Time,
     said: Vec<(u64, Decision)>,
@@ -33,7 +35,17 @@ impl Site {
         let flows = flows.map(|(n, terms)| Admission::new(terms, Random::stream_of(1, "test", n))).collect();
         let elsewhere = mbit(100_000);
         let planner = Planner::new(Time::ZERO);
-        Site { flows, planner, links, elsewhere, depth: 0.0, now: Time::ZERO, said: Vec::new() }
+        let (depth, now, said) = (0.0, Time::ZERO, Vec::new());
+        Site { flows, planner, links, elsewhere, is_lossy: false, depth, now, said }
+    }
+
+    /// The part of the packets with this deadline that is lost.
+    fn loss(&self, deadline: Span) -> f64 {
+        let rate = |flow: &Admission| flow.rate().bits_per_sec() as f64;
+        let asked: f64 = self.flows.iter().filter(|flow| flow.terms().deadline.is_some()).map(rate).sum();
+        let fast = self.links.iter().filter(|(_, delay)| *delay <= deadline);
+        let carried: f64 = fast.map(|(rate, _)| rate.bits_per_sec() as f64).sum();
+        (1.0 - carried / asked).max(0.0)
     }
 
     /// The depth grows by what is admitted beyond what the bottleneck carries.
@@ -41,8 +53,13 @@ impl Site {
         while self.now < Time::ZERO + Span::from_secs(until) {
             self.now += TICK;
             let now = self.now;
-            let seen = Seen { k: K, depth: Bytes::new((self.depth / 8.0) as u64), loss: None };
-            self.flows.iter_mut().for_each(|flow| flow.update(&seen, now));
+            let depth = Bytes::new((self.depth / 8.0) as u64);
+            let deadline = |flow: &Admission| flow.terms().deadline.filter(|_| self.is_lossy);
+            let losses: Vec<Option<f64>> =
+                self.flows.iter().map(|flow| Some(self.loss(deadline(flow)?))).collect();
+            for (flow, loss) in self.flows.iter_mut().zip(losses) {
+                flow.update(&Seen { k: K, depth, loss }, now);
+            }
             let rate: f64 = self.flows.iter().map(|flow| flow.rate().bits_per_sec() as f64).sum();
             let links: u64 = self.links.iter().map(|(rate, _)| rate.bits_per_sec()).sum();
             let carried = links.min(self.elsewhere.bits_per_sec()) as f64;
@@ -175,6 +192,30 @@ fn a_flow_with_a_deadline_fits_in_what_fast_links_have() {
     let stopped: Vec<_> = site.said.iter().filter(|(_, said)| said.command == Command::Stop).collect();
     assert!(stopped.iter().all(|(_, said)| said.reason.rule == Rule::Fit), "{stopped:?}");
     assert_eq!((stopped.len(), site.on().len()), (1, 2), "{stopped:?}");
+}
+
+#[test]
+fn a_flow_that_loss_has_stopped_is_off_without_room_and_probes_when_there_is_some() {
+    // As report 4.27: 30 Mbit/s on a fast link of 50, then flows that find too little left on it, and small ones that fit.
+    let late = |begins: u64, rate| Terms {
+        deadline: Some(Span::from_millis(50)),
+        begins: Time::ZERO + Span::from_secs(begins),
+        ..strap(8.0, rate)
+    };
+    let flows =
+        vec![late(0, 30), late(15, 25), late(17, 2), late(19, 6), late(21, 4), late(25, 30), log(1.0)];
+    let mut site = Site::new(flows, vec![link(50, 10), link(100, 100)]);
+    site.is_lossy = true;
+    site.run(40);
+    let toggles = |site: &Site| site.flows.iter().map(Admission::toggles).collect::<Vec<_>>();
+    let before = toggles(&site);
+    site.run(60);
+    assert_eq!((site.on(), toggles(&site)), (vec![0, 2, 3, 4, 6], before), "none probes in vain");
+    // Of the two that loss has stopped the one of 25 Mbit/s is worth more for a bit. Beside it the other one has no room.
+    site.links[0].0 = mbit(90);
+    site.run(75);
+    assert_eq!(site.on(), [0, 1, 2, 3, 4, 6]);
+    assert_eq!(site.flows[5].standing(), Standing::Off);
 }
 
 #[test]
