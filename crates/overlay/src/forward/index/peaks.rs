@@ -40,11 +40,9 @@ impl Peaks {
             most = most_of(fold(level, at));
         }
         match self.largest {
-            Some((first, largest)) if weight < largest || weight == largest && number > first => {
-                if number == first {
-                    self.largest = self.find();
-                }
-            }
+            // The largest has become smaller.
+            Some((first, largest)) if number == first && weight < largest => self.largest = self.find(),
+            Some((first, largest)) if weight < largest || weight == largest && number > first => {}
             _ if weight > 0 => self.largest = Some((number, weight)),
             _ => {}
         }
