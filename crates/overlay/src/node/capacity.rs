@@ -1,6 +1,5 @@
 //! What a neighbour is told of the capacity of its link, and when (digest A 2.2, A 3.8).
 
-use super::signal::differs;
 use super::{Node, Output};
 use crate::cat::Cat;
 use crate::linkstate::Adjacency;
@@ -11,6 +10,14 @@ use weir_base::{Rate, Span, Time};
 /// The estimate of a capacity is repeated this often, and sent at once when it changes, but not before that (digest A 2.2, A 3.8).
 const CAPACITY_PERIOD: Span = Span::from_secs(4);
 const CAPACITY_HOLD: Span = Span::from_millis(100);
+
+/// A change of a delay or a capacity by this part is told (digest A 3.8, A 6.1).
+const NOTABLE: f64 = 0.1;
+
+/// Whether a value differs from what was told by a notable part.
+pub(super) fn differs(told: f64, now: f64) -> bool {
+    (now - told).abs() > NOTABLE * told
+}
 
 /// What a neighbour was told of the link's capacity.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 //!
 //! Announcements of others are passed on within 50 ms, many in a datagram; at once if a link came or went.
 
-use super::{Node, Output, Signal, capacity};
+use super::capacity::{self, differs};
+use super::{Node, Output, Signal};
 use crate::admission::{derive_k, hold_k};
 use crate::cat::Cat;
 use crate::linkstate::adjacency::Change;
@@ -23,8 +24,6 @@ const REPLY: Span = Span::from_millis(5);
 const DELAY_HOLD: Span = Span::from_millis(500);
 /// Groups are announced this often.
 const GROUPS_PERIOD: Span = Span::from_secs(2);
-/// A change of a delay or a capacity by this part is told (digest A 3.8, A 6.1).
-const NOTABLE: f64 = 0.1;
 /// The ways are computed anew this often at most, unless a link came or went.
 const ROUTES_PERIOD: Span = Span::from_secs(1);
 /// The most replies that wait.
@@ -459,9 +458,4 @@ impl<B: Body, C: Cat> Node<B, C> {
         self.append(port, &Message::Hello(hello), now, out);
         self.ports[port].adjacency.said_hello(now);
     }
-}
-
-/// Whether a value differs from what was told by a notable part.
-pub(super) fn differs(told: f64, now: f64) -> bool {
-    (now - told).abs() > NOTABLE * told
 }
