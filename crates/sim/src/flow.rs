@@ -140,9 +140,7 @@ impl Flow {
     /// The flow begins: it gets its two ends.
     pub(crate) fn begin(&mut self, run: &Run, number: usize) {
         let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
-        self.ends = run.ends(number).map(|[sender, receiver]| {
-            Box::new([EndSocket::new(sender, headers), EndSocket::new(receiver, headers)])
-        });
+        self.ends = run.ends(number).map(|ends| sockets(ends, headers));
     }
 
     /// The flow begins as one more stream of another flow's connection.
@@ -150,7 +148,7 @@ impl Flow {
         let headers = u64::from(self.outlets[0].address.ip.header()) + UDP_HEADER;
         let ends = other.ends.as_mut().map(|ends| ends.each_mut().map(|socket| &mut socket.end));
         let ends = ends.and_then(|ends| run.join(number, ends));
-        self.ends = ends.map(|ends| Box::new(ends.map(|end| EndSocket::new(end, headers))));
+        self.ends = ends.map(|ends| sockets(ends, headers));
     }
 
     /// Whether it has begun.
@@ -251,6 +249,11 @@ impl Flow {
             self.ends = None;
         }
     }
+}
+
+/// The two ends of a flow as sockets.
+fn sockets([sender, receiver]: [weir_transport::End; 2], headers: u64) -> Box<[EndSocket; 2]> {
+    Box::new([EndSocket::new(sender, headers), EndSocket::new(receiver, headers)])
 }
 
 /// The sockets of an application: the ends of the flows that it drives.
