@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -30,14 +29,17 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// Another build of weir: another content of the program. It is not called weir, so that no test waits for another's live run.
+    /// Another build of weir: another content of the program. It is not called weir, so that no test waits for another's live run. A child
+    /// process writes it: if this process did, a child that another test forks meanwhile could hold it open for writing, and no one could
+    /// run it then (ETXTBSY).
     fn build(&self, name: &str) {
         let source =
             fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-weir")).unwrap();
         let part = self.path("program.part");
         fs::write(&part, format!("{source}# {name}\n")).unwrap();
-        fs::set_permissions(&part, fs::Permissions::from_mode(0o755)).unwrap();
-        fs::rename(part, self.path("program")).unwrap();
+        let mut command = Command::new("install");
+        command.arg("--mode=755").arg(part).arg(self.path("program"));
+        assert!(command.status().unwrap().success());
     }
 
     fn set(&self, name: &str, value: &str) {

@@ -377,13 +377,14 @@ impl Connection {
         }
         let accepted = if self.written().closed { 0 } else { self.room_for(bytes) };
         self.written().end += accepted;
-        if accepted < bytes
-            && let Some(sender) = self.sender.as_deref_mut()
-        {
+        if let Some(sender) = self.sender.as_deref_mut() {
+            let full = accepted < bytes;
             if !sender.buffer.is_awaited() {
-                sender.note_fill();
+                sender.note_written(sender.written.end - accepted, full);
             }
-            sender.buffer.wait();
+            if full {
+                sender.buffer.wait();
+            }
         }
         accepted
     }

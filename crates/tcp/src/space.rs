@@ -50,16 +50,16 @@ impl Sender {
         let full = self.una + self.buffer.capacity() + self.buffer.shared(self.board.merged);
         if full > self.written.end {
             self.check_app_limited();
-            self.written.end = full;
-            self.note_fill();
+            let from = std::mem::replace(&mut self.written.end, full);
+            self.note_written(from, true);
         }
     }
 
-    /// The application has filled the buffer.
-    pub(crate) fn note_fill(&mut self) {
-        self.filled = true;
+    /// The application has written the data from this position on, and may have filled the buffer.
+    pub(crate) fn note_written(&mut self, from: u64, full: bool) {
+        self.filled |= full;
         if !self.written.greedy {
-            self.written.note_fill();
+            self.written.note(from, full, self.max_window);
         }
     }
 

@@ -9,6 +9,8 @@ mod prefixes;
 mod translations;
 
 use crate::place::{Place, status, text};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Output;
 
 /// A place in which commands can be wrapped; `None` if this system permits no namespaces.
@@ -22,6 +24,17 @@ fn place() -> Option<Place> {
     }
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     Some(place)
+}
+
+/// Copies weir into the place, where another user can run it, and returns its path. A child process makes the copy: if this process did,
+/// a child that another test forks meanwhile could hold the file open for writing, and no one could run it then (ETXTBSY).
+fn copy_for_other_users(place: &Place) -> PathBuf {
+    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = place.path("weir");
+    let mut command = std::process::Command::new("install");
+    command.args(["--mode=755", env!("CARGO_BIN_EXE_weir")]).arg(&copy);
+    assert!(command.status().unwrap().success());
+    copy
 }
 
 /// The arguments that wrap a command of the shell.
@@ -133,19 +146,14 @@ exec setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all -- \"$@\"";
 
 #[test]
 fn an_ordinary_user_needs_no_rights() {
-    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     let Some(place) = place() else { return };
     if !rustix::process::geteuid().is_root() {
         return println!("the user is no root, and all other tests show it");
     }
-    // A copy that another user can run.
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(place.path(""), open.clone()).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_weir"), place.path("weir")).unwrap();
-    std::fs::set_permissions(place.path("weir"), open).unwrap();
+    let copy = copy_for_other_users(&place);
     let program = format!("import os\nprint(os.getuid(), os.getgid()){ECHOES}");
-    let mut command = std::process::Command::new(place.path("weir"));
+    let mut command = std::process::Command::new(copy);
     command.args(["wrap", "--quiet", "--link", "rate=9mbit rtt=40ms", "--"]).args(python(&program));
     let output = command.uid(65534).gid(65534).current_dir(place.path("")).output().unwrap();
     let (told, why) = (text(&output.stdout), text(&output.stderr));

@@ -3,7 +3,6 @@
 use super::*;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -319,12 +318,7 @@ fn what_is_missing_for_the_internet_is_said_before_anything_runs() {
                 .into()
         )
     );
-    // A copy that another user can run.
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(host.place.path(""), open.clone()).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_weir"), host.place.path("weir")).unwrap();
-    std::fs::set_permissions(host.place.path("weir"), open).unwrap();
-    let mut command = Command::new(host.place.path("weir"));
+    let mut command = Command::new(copy_for_other_users(&host.place));
     command.args(&arguments).uid(65534).gid(65534).current_dir(host.place.path(""));
     let output = host.host.inside(|| command.output()).unwrap();
     let told = text(&output.stderr);
