@@ -4,8 +4,8 @@
 //! all of its names once, since an unknown depth would look like an empty bin.
 
 use crate::linkstate::database::OLDEST;
-use crate::message::{Depth, Depths, GroupDepth, Range, Stamp};
-use crate::nodes::{NodeId, PerNode};
+use crate::message::{Depth, Depths, GroupDepth, GroupDepths, Range, Stamp};
+use crate::nodes::{NodeId, Nodes, PerNode};
 use crate::packet::{GroupId, Key};
 use weir_base::{Span, Time};
 
@@ -18,7 +18,7 @@ pub struct Advertised {
     nodes: PerNode<Depth>,
     sums: PerNode<Depth>,
     /// In the order of their names.
-    groups: Vec<(GroupId, GroupDepth)>,
+    groups: GroupDepths,
     stamp: Option<Stamp>,
     is_whole: bool,
     at: Time,
@@ -49,19 +49,7 @@ impl Advertised {
         if first == Range::ALL.first {
             self.sums = depths.sums;
         }
-        self.groups.retain(|(group, _)| !depths.range.has(Key::Group(*group)));
-        let told = depths.groups.into_iter().filter(|(group, _)| depths.range.has(Key::Group(*group)));
-        self.groups.extend(told);
-        self.groups.sort_by_key(|(group, _)| *group);
-        // Of a group that a message names twice the last depths count.
-        self.groups.dedup_by(|later, earlier| {
-            let is_same = later.0 == earlier.0;
-            if is_same {
-                std::mem::swap(later, earlier);
-            }
-            is_same
-        });
-        self.groups.truncate(MOST_GROUPS);
+        self.groups.replace(depths.range, depths.groups, MOST_GROUPS);
         self.is_whole |= last == Range::ALL.last;
         true
     }
@@ -100,24 +88,18 @@ impl Advertised {
     pub fn bin(&self, key: Key) -> BinDepths<'_> {
         match key {
             Key::Node(node) => BinDepths::One(self.nodes.get(node).copied().unwrap_or_default()),
-            Key::Group(group) => match self.group(group) {
-                Some(GroupDepth::Members(members)) => BinDepths::Members(members),
+            Key::Group(group) => match self.groups.find(group) {
+                Some(GroupDepth::Members(members, depths)) => BinDepths::Members(members, depths),
                 _ => BinDepths::One(Depth::default()),
             },
         }
     }
 
-    #[inline]
-    fn group(&self, group: GroupId) -> Option<&GroupDepth> {
-        let at = self.groups.binary_search_by_key(&group, |(group, _)| *group).ok()?;
-        Some(&self.groups[at].1)
-    }
-
     /// The depth of a group as one number.
     pub fn group_total(&self, group: GroupId) -> u64 {
-        match self.group(group) {
-            Some(GroupDepth::Total(total)) => *total,
-            Some(GroupDepth::Members(members)) => members.iter().map(|(_, depth)| depth.total).sum(),
+        match self.groups.find(group) {
+            Some(GroupDepth::Total(total)) => total,
+            Some(GroupDepth::Members(_, depths)) => depths.iter().map(|depth| depth.total).sum(),
             None => 0,
         }
     }
@@ -133,8 +115,8 @@ impl Advertised {
 pub enum BinDepths<'a> {
     /// The same for every destination.
     One(Depth),
-    /// By member of a group.
-    Members(&'a PerNode<Depth>),
+    /// By member of a group: the members, and their depths in the order of their numbers.
+    Members(Nodes, &'a [Depth]),
 }
 
 impl BinDepths<'_> {
@@ -143,7 +125,8 @@ impl BinDepths<'_> {
     pub fn of(&self, node: NodeId, sensitive: bool) -> u64 {
         let depth = match self {
             BinDepths::One(depth) => *depth,
-            BinDepths::Members(members) => members.get(node).copied().unwrap_or_default(),
+            BinDepths::Members(members, depths) if members.has(node) => depths[members.rank(node)],
+            BinDepths::Members(..) => Depth::default(),
         };
         if sensitive { depth.sensitive } else { depth.total }
     }

@@ -47,9 +47,8 @@ fn refill(rate: Rate) -> Bytes {
     REFILL.min(rate.bytes_in(READY)).max(Bytes::new(1))
 }
 
-/// The room of a link of this rate that holds so many bytes: none unless it is ready, then as much as fills it.
-fn room_beside(held: Bytes, rate: Rate) -> Bytes {
-    let refill = refill(rate);
+/// The room of a link that holds so many bytes and is ready below `refill`: none unless it is ready, then as much as fills it.
+fn room_beside(held: Bytes, refill: Bytes) -> Bytes {
     if held < refill { FULL.min(Bytes::new(3 * refill.get())).saturating_sub(held) } else { Bytes::ZERO }
 }
 
@@ -80,7 +79,7 @@ pub trait Cat {
 }
 
 /// A link without a transport.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Wire {
     rate: Rate,
     delay: Span,
@@ -93,8 +92,10 @@ pub struct Wire {
 }
 
 /// When a wire of some rate takes more. They are computed once for a rate, since a node asks for each decision.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Limits {
+    /// Below this it is ready.
+    refill: Bytes,
     /// What it holds takes at least so long to be sent when it is not ready.
     busy: Span,
     /// So long before it is free it is ready.
@@ -106,7 +107,7 @@ impl Limits {
         let refill = refill(rate);
         let nanos = (u128::from(refill.get()) * 8_000_000_000).div_ceil(rate.bits_per_sec().max(1).into());
         let busy = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        Limits { busy, early: rate.time_to_send(refill) }
+        Limits { refill, busy, early: rate.time_to_send(refill) }
     }
 }
 
@@ -133,7 +134,7 @@ impl Cat for Wire {
         if self.rate.bits_per_sec() == 0 || self.free_at.since(now) >= self.limits.busy {
             return Bytes::ZERO;
         }
-        room_beside(self.held(now), self.rate)
+        room_beside(self.held(now), self.limits.refill)
     }
     fn ready(&self, now: Time) -> Time {
         if self.rate.bits_per_sec() == 0 {

@@ -4,10 +4,9 @@
 //! is another flow. A packet carries its context until the neighbour has acknowledged it, and again after the neighbour has said that it
 //! does not know it. Contexts that no packet has used for a minute are forgotten, so their number is bounded.
 
-use crate::nodes::Nodes;
+use crate::nodes::{NODES, Nodes};
 use crate::packet::{Flow, Key};
 use crate::queue::Class;
-use std::collections::BTreeMap;
 use weir_base::{Span, Time};
 
 /// A context that was not used for so long is forgotten.
@@ -51,6 +50,8 @@ pub struct Context {
 
 #[derive(Debug)]
 struct Held {
+    /// The bits of the flow's name.
+    flow: u32,
     context: Context,
     used: Time,
     /// A bit for each neighbour that has acknowledged it.
@@ -58,10 +59,17 @@ struct Held {
 }
 
 /// The contexts that a node knows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Contexts {
-    /// By the bits of a flow's name: one comparison at each step of a search.
-    held: BTreeMap<u32, Held>,
+    /// By the node at which their flows enter, in the order of the flows' names: each packet looks for one, among few.
+    held: Vec<Vec<Held>>,
+    count: usize,
+}
+
+impl Default for Contexts {
+    fn default() -> Contexts {
+        Contexts { held: std::iter::repeat_with(Vec::new).take(NODES).collect(), count: 0 }
+    }
 }
 
 impl Context {
@@ -77,61 +85,83 @@ impl Context {
 }
 
 impl Contexts {
+    /// Where a flow's context is, or would be, among those of its source.
+    fn place(&self, flow: Flow) -> Result<usize, usize> {
+        self.held[flow.source.index()].binary_search_by_key(&flow.bits(), |held| held.flow)
+    }
+
+    fn get(&self, flow: Flow) -> Option<&Held> {
+        let at = self.place(flow).ok()?;
+        self.held[flow.source.index()].get(at)
+    }
+
+    fn get_mut(&mut self, flow: Flow) -> Option<&mut Held> {
+        let at = self.place(flow).ok()?;
+        self.held[flow.source.index()].get_mut(at)
+    }
+
     /// Takes a context. Returns false if there is no room, or the flow has another one.
     pub fn define(&mut self, flow: Flow, context: Context, now: Time) -> bool {
-        if let Some(held) = self.held.get_mut(&flow.bits()) {
-            held.used = now;
-            return held.context == context;
+        let place = self.place(flow);
+        let of_source = &mut self.held[flow.source.index()];
+        match place {
+            Ok(at) => {
+                let held = &mut of_source[at];
+                held.used = now;
+                held.context == context
+            }
+            Err(_) if self.count >= MOST => false,
+            Err(at) => {
+                of_source.insert(at, Held { flow: flow.bits(), context, used: now, acknowledged: 0 });
+                self.count += 1;
+                true
+            }
         }
-        if self.held.len() >= MOST {
-            return false;
-        }
-        self.held.insert(flow.bits(), Held { context, used: now, acknowledged: 0 });
-        true
     }
     /// The context of a flow that is used now.
     pub fn used(&mut self, flow: Flow, now: Time) -> Option<Context> {
-        let held = self.held.get_mut(&flow.bits())?;
+        let held = self.get_mut(flow)?;
         held.used = now;
         Some(held.context)
     }
     /// The same for a packet to this neighbour, and whether it must carry the context.
     pub fn used_toward(&mut self, port: usize, flow: Flow, now: Time) -> Option<(Context, bool)> {
-        let held = self.held.get_mut(&flow.bits())?;
+        let held = self.get_mut(flow)?;
         held.used = now;
         Some((held.context, held.acknowledged >> port & 1 == 0))
     }
     /// The inner headers of a flow.
     pub fn inner(&self, flow: Flow) -> Option<Inner> {
-        Some(self.held.get(&flow.bits())?.context.inner)
+        Some(self.get(flow)?.context.inner)
     }
     /// The neighbour knows the context.
     pub fn acknowledged(&mut self, flow: Flow, port: usize) {
-        if let Some(held) = self.held.get_mut(&flow.bits()) {
+        if let Some(held) = self.get_mut(flow) {
             held.acknowledged |= 1 << port;
         }
     }
     /// The neighbour does not know the context.
     pub fn unknown(&mut self, flow: Flow, port: usize) {
-        if let Some(held) = self.held.get_mut(&flow.bits()) {
+        if let Some(held) = self.get_mut(flow) {
             held.acknowledged &= !(1 << port);
         }
     }
     /// The neighbour has restarted, or another one is there.
     pub fn forget_neighbour(&mut self, port: usize) {
-        self.held.values_mut().for_each(|held| held.acknowledged &= !(1 << port));
+        self.held.iter_mut().flatten().for_each(|held| held.acknowledged &= !(1 << port));
     }
     /// Forgets the contexts that were not used for long.
     pub fn expire(&mut self, now: Time) {
-        self.held.retain(|_, held| now.since(held.used) < IDLE);
+        self.held.iter_mut().for_each(|held| held.retain(|held| now.since(held.used) < IDLE));
+        self.count = self.held.iter().map(Vec::len).sum();
     }
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.count
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.count == 0
     }
 }
 

@@ -147,11 +147,19 @@ impl Edge {
 
     /// Changes the admission of a flow. Returns whether it may send from now on.
     fn change(&mut self, at: usize, now: Time, change: impl FnOnce(&mut Admission)) -> bool {
+        self.act(at, |entry, _, meters| {
+            entry.resume(meters, now);
+            change(&mut entry.admission);
+            entry.settle(meters, now);
+        })
+    }
+
+    /// Does something with a flow, and notes when it is looked at again and whether something has been decided about it. Returns whether it
+    /// may send from now on.
+    fn act(&mut self, at: usize, act: impl FnOnce(&mut Entry, &mut Bins, &mut Meters)) -> bool {
         let Some(Some(entry)) = self.entries.get_mut(at) else { return false };
         let (was_open, had_events) = (entry.is_open(), entry.has_events());
-        entry.resume(&mut self.meters, now);
-        change(&mut entry.admission);
-        entry.settle(&mut self.meters, now);
+        act(entry, &mut self.bins, &mut self.meters);
         self.agenda.set(at, entry.next);
         if entry.has_events() && !had_events {
             self.decided.push(at);
@@ -166,14 +174,7 @@ impl Edge {
 
     /// A flow has sent a packet with so many bytes of payload.
     pub fn has_sent<B: Body, C: Cat>(&mut self, at: usize, bytes: u32, node: &Node<B, C>, now: Time) {
-        if let Some(Some(entry)) = self.entries.get_mut(at) {
-            let had_events = entry.has_events();
-            entry.has_sent(bytes, &mut self.bins, &mut self.meters, node, now);
-            self.agenda.set(at, entry.next);
-            if entry.has_events() && !had_events {
-                self.decided.push(at);
-            }
-        }
+        self.act(at, |entry, bins, meters| entry.has_sent(bytes, bins, meters, node, now));
     }
 
     /// Plans, and looks at the flows and the meters whose time has come. `around` are the headers of a datagram between nodes, without the
@@ -186,22 +187,14 @@ impl Edge {
         mut opened: impl FnMut(usize),
     ) {
         self.plan(node, around, now, &mut opened);
-        let Edge { entries, agenda, bins, meters, decided, .. } = self;
         let mut first = 0;
-        while let Some(at) = agenda.due(first, now) {
-            if let Some(entry) = &mut entries[at] {
-                let (was_open, had_events) = (entry.is_open(), entry.has_events());
-                entry.look(bins, meters, node, now);
-                agenda.set(at, entry.next);
-                if entry.has_events() && !had_events {
-                    decided.push(at);
-                }
-                if entry.is_open() && !was_open {
-                    opened(at);
-                }
+        while let Some(at) = self.agenda.due(first, now) {
+            if self.act(at, |entry, bins, meters| entry.look(bins, meters, node, now)) {
+                opened(at);
             }
             first = at + 1;
         }
+        let Edge { entries, bins, meters, .. } = self;
         first = 0;
         while let Some((meter, bin, equation)) = meters.due(first, now) {
             let rate = bins.look(bin, node).map(|(k, price)| equation.rate(k, price));

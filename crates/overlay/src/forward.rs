@@ -319,9 +319,11 @@ impl Forwarder {
         here.extend(sides::here(view, gradients, bin, pass, depth));
         there.clear();
         there.extend(sides::there(view, gradients, port, (bin.key, bin.destinations.nodes()), pass));
-        let Slope { packets, zombies } = Slope::of(here, there, bin.key, port, self.config.zombies_first);
-        for (kind, (nodes, weight)) in [(Kind::Packets, packets), (Kind::Zombies, zombies)] {
-            if !nodes.is_empty() {
+        let slope = Slope::of(here, there, bin.key, port, self.config.zombies_first);
+        for kind in [Kind::Packets, Kind::Zombies] {
+            let weight = slope.weight(kind);
+            if weight > 0 {
+                let nodes = sides::nodes(here, there, kind);
                 self.candidates.push(Candidate { nodes, weight, ..Candidate::new(kind, index, at, pass) });
             }
         }

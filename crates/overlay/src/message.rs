@@ -26,7 +26,7 @@ mod short;
 pub(crate) use announcement::MOST_JOINED;
 pub use announcement::{Groups, Hello, LinkInfo, Links};
 pub use bytes::Malformed;
-pub use depths::{Depth, Depths, GroupDepth, Range};
+pub use depths::{Depth, Depths, GroupDepth, GroupDepths, Range};
 pub use report::Report;
 
 use crate::packet::Flow;

@@ -309,16 +309,6 @@ impl<B: Body, C: Cat> Node<B, C> {
     pub fn ports(&self) -> usize {
         self.ports.len()
     }
-    /// A link's carrier.
-    pub fn cat(&self, port: usize) -> Option<&C> {
-        self.ports.get(port).map(|port| &port.cat)
-    }
-    /// A link's carrier, to change. Call [`Node::on_timer`] afterwards.
-    pub fn cat_mut(&mut self, port: usize) -> Option<&mut C> {
-        self.gates.get_mut(port)?.ask();
-        self.chores_at = Time::ZERO;
-        self.ports.get_mut(port).map(|port| &mut port.cat)
-    }
     /// The neighbour at a link, if it is up.
     pub fn neighbour(&self, port: usize) -> Option<NodeId> {
         self.ports.get(port)?.adjacency.up()

@@ -89,7 +89,15 @@ impl Nodes {
     /// How many nodes of the set have a lower number.
     #[inline]
     pub const fn rank(self, node: NodeId) -> usize {
-        (self.0 & ((1 << node.0) - 1)).count_ones() as usize
+        let (low, high) = (self.0 as u64, (self.0 >> 64) as u64);
+        let below = (1 << (node.0 % 64)) - 1;
+        // Bits are counted in software on many machines: one word of them where that is enough.
+        let count = if node.0 < 64 {
+            (low & below).count_ones()
+        } else {
+            low.count_ones() + (high & below).count_ones()
+        };
+        count as usize
     }
     /// The node of the lowest number.
     #[inline]
@@ -136,6 +144,10 @@ impl<T> PerNode<T> {
     /// The nodes that have a value.
     pub fn nodes(&self) -> Nodes {
         self.nodes
+    }
+    /// The values, in the order of the nodes' numbers.
+    pub fn values(&self) -> &[T] {
+        &self.values
     }
     /// The node's value.
     #[inline]

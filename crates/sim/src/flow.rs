@@ -56,6 +56,8 @@ pub(crate) struct Outlet {
 /// A flow's backlog in the card of its sending host. A host behind an overlay node has a card as well: the node admits its packets.
 pub(crate) struct InCard {
     pub(crate) card: Card,
+    /// Bytes of the flow's longest IP packet.
+    pub(crate) mtu: u32,
     /// Whether an overlay node admits the flow.
     pub(crate) admitted: bool,
     /// IP bytes in the card's queue.
@@ -65,14 +67,14 @@ pub(crate) struct InCard {
 }
 
 impl InCard {
-    fn new(card: Card) -> InCard {
-        InCard { card, admitted: false, waiting: 0, held: false }
+    fn new(card: Card, mtu: u32) -> InCard {
+        InCard { card, mtu, admitted: false, waiting: 0, held: false }
     }
 
     /// In place of a card, the overlay node that admits the flow.
-    fn admitted() -> InCard {
+    fn admitted(mtu: u32) -> InCard {
         let card = Card { refuses: true, small_queues: false, shaper: None };
-        InCard { admitted: true, ..InCard::new(card) }
+        InCard { admitted: true, ..InCard::new(card, mtu) }
     }
 }
 
@@ -82,6 +84,7 @@ impl Flow {
         let exact = group.workload.role().datagrams().is_some_and(|datagrams| datagrams.exact);
         let Pair { from, to, .. } = run.pair(number);
         let datagrams = group.tcp().is_none();
+        let mtu = run.mtu(number).get() as u32;
         let outlet = |from: usize, to: usize| Outlet {
             address: FlowAddress {
                 flow: number as u32,
@@ -100,8 +103,8 @@ impl Flow {
             alone: [false; 2],
             random_arrivals: group.workload.has_random_arrivals(),
             card: match run.groups[run.flows[number].group].overlay {
-                Some(_) => Some(InCard::admitted()),
-                None => run.network.nodes[from].card.map(InCard::new),
+                Some(_) => Some(InCard::admitted(mtu)),
+                None => run.network.nodes[from].card.map(|card| InCard::new(card, mtu)),
             },
             moved: false,
             ends: None,

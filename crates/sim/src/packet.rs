@@ -21,17 +21,19 @@ const MOST_SPARE: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct SimPacket(Box<Fields>);
 
+/// In this order, what each link and each station reads or writes stands together: a packet is seldom in the cache when its next event comes.
 #[derive(Debug, Clone)]
+#[repr(C)]
 struct Fields {
-    body: Body,
     arrived: Time,
     address: FlowAddress,
     length: u16,
+    /// The identification of IPv4: 0, or what a queue reports.
+    identification: u16,
     ecn: Ecn,
     class: Ecn,
     corrupt: bool,
-    /// The identification of IPv4: 0, or what a queue reports.
-    identification: u16,
+    body: Body,
     /// When its host sent it, for a packet that stations carry, and how long it has waited in their queues.
     entered: Time,
     waits: Span,

@@ -414,7 +414,6 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[number];
         let Outlet { address, datagrams, .. } = flow.outlet(End::Sender);
         let (from, to) = (usize::from(address.from), usize::from(address.to));
-        let mtu = self.run.mtu(number).get() as u32;
         for _ in 0..MOST_IN_ONE_TURN {
             let Some((endpoint, in_card)) = flow.sender_and_card() else { return };
             let Card { refuses, small_queues, .. } = in_card.card;
@@ -424,7 +423,7 @@ impl<'a> World<'a> {
             }
             let admitted = in_card.admitted;
             if refuses
-                && !self.fabric.takes(from, to, FlowId(number as u32), mtu)
+                && !self.fabric.takes(from, to, FlowId(number as u32), in_card.mtu)
                 && (admitted || endpoint.refused(now))
             {
                 if admitted {

@@ -197,8 +197,6 @@ pub struct Leaving {
 pub(crate) struct OverlayNode<P> {
     node: Option<Node<Carried<P>, Carrier>>,
     neighbours: Vec<Neighbour>,
-    /// Of each of them the link back, by which its packets come.
-    backs: Vec<usize>,
     /// What each link was like when it was last looked at, and after how many changes of links that was.
     seen: Vec<Option<Present>>,
     seen_after: Option<u64>,
@@ -235,7 +233,6 @@ impl<P: Wire> OverlayNode<P> {
         let mut station = OverlayNode {
             node: None,
             neighbours: seat.map_or_else(Vec::new, |seat| seat.neighbours.clone()),
-            backs: Vec::new(),
             seen: Vec::new(),
             seen_after: None,
             hops: Vec::new(),
@@ -264,7 +261,6 @@ impl<P: Wire> OverlayNode<P> {
                 station.entering.push((*flow, counts.clone()));
             }
         }
-        station.backs = station.neighbours.iter().map(|neighbour| neighbour.back).collect();
         station.seen = vec![None; station.neighbours.len()];
         station.node = node;
         station
@@ -328,7 +324,7 @@ impl<P: Wire> OverlayNode<P> {
 
     /// A packet from another node.
     fn receive(&mut self, packet: P, from: Option<usize>, net: &mut Net<'_, P>) {
-        let port = from.and_then(|from| self.backs.iter().position(|back| *back == from));
+        let port = from.and_then(|from| self.neighbours.iter().position(|neighbour| neighbour.back == from));
         let (Some(port), Some((payload, zeros))) = (port, packet.payload()) else {
             return net.discard(packet);
         };

@@ -1,6 +1,6 @@
 //! A link whose carrier its driver keeps: the driver says how much waits there and what it knows of the path, after each change.
 
-use super::{Cat, Delay, room_beside};
+use super::{Cat, Delay, refill, room_beside};
 use weir_base::{Bytes, Rate, Span, Time};
 
 /// What the driver has said.
@@ -20,7 +20,7 @@ pub struct Reported {
 
 impl Cat for Reported {
     fn room(&self, _: Time) -> Bytes {
-        if self.is_up { room_beside(self.waiting, self.capacity) } else { Bytes::ZERO }
+        if self.is_up { room_beside(self.waiting, refill(self.capacity)) } else { Bytes::ZERO }
     }
     fn ready(&self, now: Time) -> Time {
         if self.room(now) > Bytes::ZERO { now } else { Time::NEVER }

@@ -12,12 +12,13 @@ use crate::queue::{BinAt, Destination};
 use peaks::Peaks;
 use std::cmp::Reverse;
 
-/// A bin as its gradients see it: its name and its destinations, and where the first of these stands on both sides.
+/// A bin as its gradients see it: its name and its destinations, and where these stand on both sides, from the first on.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     key: Key,
     nodes: Nodes,
     first: usize,
+    count: usize,
 }
 
 /// Of a bin whose neighbour's side is not known.
@@ -61,14 +62,14 @@ impl Toward {
         }
         let there = &self.sides[row.range()];
         let slope = Slope::of(&here.all[row.range()], there, row.key, port, config.zombies_first);
-        self.packets.set(index, slope.packets.1);
-        self.zombies.set(index, slope.zombies.1);
+        self.packets.set(index, slope.packets);
+        self.zombies.set(index, slope.zombies);
     }
 }
 
 impl Row {
     fn range(self) -> std::ops::Range<usize> {
-        self.first..self.first + self.nodes.len()
+        self.first..self.first + self.count
     }
 }
 
@@ -122,13 +123,14 @@ impl Sides {
     fn row(&mut self, at: BinAt, key: Key, nodes: Nodes) -> Row {
         let first = self.all.len();
         if self.rows.len() <= at.index() {
-            self.rows.resize(at.index() + 1, Row { key, nodes: Nodes::EMPTY, first });
+            self.rows.resize(at.index() + 1, Row { key, nodes: Nodes::EMPTY, first, count: 0 });
         }
         let row = &mut self.rows[at.index()];
         if row.nodes != nodes {
-            self.used += nodes.len() - row.nodes.len();
-            *row = Row { key, nodes, first };
-            self.all.resize(first + nodes.len(), Here::NOTHING);
+            let count = nodes.len();
+            self.used += count - row.count;
+            *row = Row { key, nodes, first, count };
+            self.all.resize(first + count, Here::NOTHING);
         }
         *row
     }
@@ -293,8 +295,12 @@ impl Index {
         let port = &view.ports[place];
         let row = self.here.rows[at.index()];
         let there = &self.towards[port.number].sides[row.range()];
-        let slope = Slope::of(&self.here.all[row.range()], there, row.key, port, config.zombies_first);
-        let (nodes, weight) = if kind == Kind::Packets { slope.packets } else { slope.zombies };
-        Candidate { nodes, weight, ..Candidate::new(kind, place, at, Pass::All) }
+        let here = &self.here.all[row.range()];
+        let weight = Slope::of(here, there, row.key, port, config.zombies_first).weight(kind);
+        Candidate {
+            nodes: sides::nodes(here, there, kind),
+            weight,
+            ..Candidate::new(kind, place, at, Pass::All)
+        }
     }
 }

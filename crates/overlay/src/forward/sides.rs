@@ -9,12 +9,12 @@ use crate::nodes::{NodeId, Nodes};
 use crate::packet::Key;
 use crate::queue::{Bin, Destination};
 
-/// What a bin could do toward a neighbour: the destinations that go downhill, and the sum of their differences, for packets and for
-/// zombies.
+/// What a bin could do toward a neighbour: the sums of the differences that go downhill, for packets and for zombies, in bytes. At 0 nothing
+/// goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Slope {
-    pub(super) packets: (Nodes, i64),
-    pub(super) zombies: (Nodes, i64),
+    pub(super) packets: i64,
+    pub(super) zombies: i64,
 }
 
 /// A destination of a bin as this node stands.
@@ -98,26 +98,39 @@ pub(super) fn downhill(here: &[Here], there: &[There]) -> impl Iterator<Item = (
     both.map(|(here, there)| (here.node, here.has, here.height - there.height))
 }
 
+/// The destinations that go downhill with something of this kind.
+pub(super) fn nodes(here: &[Here], there: &[There], kind: Kind) -> Nodes {
+    let of_kind = downhill(here, there).filter(|(_, has, _)| *has == Some(kind));
+    of_kind.map(|(node, ..)| node).collect()
+}
+
 impl Slope {
     /// What a bin could do toward the neighbour at a port, from both sides of it.
     pub(super) fn of(here: &[Here], there: &[There], key: Key, port: &Port, zombies_first: bool) -> Slope {
         let mut slope = Slope::default();
-        for (node, has, difference) in downhill(here, there) {
-            let side = match has {
-                Some(Kind::Packets) => &mut slope.packets,
-                Some(Kind::Zombies) => &mut slope.zombies,
-                None => continue,
-            };
-            *side = (side.0.with(node), side.1 + difference);
+        for (_, has, difference) in downhill(here, there) {
+            match has {
+                Some(Kind::Packets) => slope.packets += difference,
+                Some(Kind::Zombies) => slope.zombies += difference,
+                None => {}
+            }
         }
-        // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
-        if matches!(key, Key::Node(_)) && slope.packets.0.has(port.node) {
-            slope.packets.1 += 1;
-        }
-        if !slope.packets.0.is_empty() && !zombies_first {
-            slope.zombies = (Nodes::EMPTY, 0);
+        if slope.packets > 0 {
+            // At equal gradients the neighbour that is the destination comes first (digest A 6.3).
+            slope.packets += i64::from(key == Key::Node(port.node));
+            if !zombies_first {
+                slope.zombies = 0;
+            }
         }
         slope
+    }
+
+    /// Of packets or of zombies.
+    pub(super) fn weight(self, kind: Kind) -> i64 {
+        match kind {
+            Kind::Packets => self.packets,
+            Kind::Zombies => self.zombies,
+        }
     }
 }
 

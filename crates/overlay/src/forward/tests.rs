@@ -2,7 +2,7 @@ use super::*;
 use crate::cat::Delay;
 use crate::harness::{Load, at, group, id, node, set};
 use crate::linkstate::{Database, Neighbour};
-use crate::message::{Depth, Depths, GroupDepth, LinkInfo, Links, Range, Stamp};
+use crate::message::{Depth, Depths, LinkInfo, Links, Range, Stamp};
 use crate::packet::{Flow, GroupId, Packet};
 use crate::queue::{Limits, Queued};
 use weir_base::{Rate, Span};
@@ -218,7 +218,7 @@ fn a_group_packet_parts_for_the_destinations_that_go_downhill() {
     let mut members = PerNode::default();
     // Node 1 has much for node 3, so for that node the way over node 2 is better by far.
     members.set(id(3), total(9000));
-    scene.told(0, |depths| depths.groups.push((GroupId(5), GroupDepth::Members(members))));
+    scene.told(0, |depths| depths.groups.push_members(GroupId(5), &members));
     scene.ports[1].room = 0;
     assert_eq!(scene.decide().map(|decision| decision.nodes), Some(set(&[1])));
 }
@@ -229,7 +229,7 @@ fn a_group_packet_stays_whole_where_the_rest_is_only_a_little_uphill() {
     scene.put(group(5), &[2, 3], 1000, None, &[]);
     let mut members = PerNode::default();
     members.set(id(3), total(5000));
-    scene.told(0, |depths| depths.groups.push((GroupId(5), GroupDepth::Members(members))));
+    scene.told(0, |depths| depths.groups.push_members(GroupId(5), &members));
     // For 3 the difference is 1,000 + 2 * 1,100 - (5,000 + 1,100) = -2,900, and no other neighbour is better.
     assert_eq!(scene.decide().map(|decision| decision.nodes), Some(set(&[2, 3])));
 }
@@ -295,7 +295,7 @@ fn by_one_depth_a_group_the_largest_fall_wins_and_a_packet_goes_even_uphill() {
     scene.put(group(6), &[2], 1000, None, &[]);
     // Group 5 falls by 6,000 + 2,200 - 2,000. By destination node 1 has far more than this node, so the packet goes uphill.
     scene.told(0, |depths| {
-        depths.groups.push((GroupId(5), GroupDepth::Total(2000)));
+        depths.groups.push_total(GroupId(5), 2000);
         depths.sums.set(id(1), total(90_000));
         depths.sums.set(id(2), total(90_000));
     });
@@ -340,7 +340,7 @@ fn kept_gradients_decide_as_fresh_ones_do() {
                 if range.has(group(7)) {
                     let mut members = PerNode::default();
                     members.set(id(1), total(random.below(3000)));
-                    depths.groups.push((GroupId(7), GroupDepth::Members(members)));
+                    depths.groups.push_members(GroupId(7), &members);
                 }
                 assert!(scene.advertised[random.below(2) as usize].apply(depths, at(0)));
             }

@@ -4,6 +4,10 @@
 //! the approximation of digest G 2.1 a group has one depth of all its members. Behind a set a bit each says who has sensitive depth.
 //! A depth is a 16-bit number ([`super::short`]).
 
+mod groups;
+
+pub use groups::{GroupDepth, GroupDepths};
+
 use super::bytes::{Malformed, Reader, Writer};
 use super::{Stamp, short};
 use crate::nodes::{NODES, NodeId, Nodes, PerNode};
@@ -43,15 +47,6 @@ impl Range {
     }
 }
 
-/// Depths of a group.
-#[derive(Debug, Clone, PartialEq)]
-pub enum GroupDepth {
-    /// By member.
-    Members(PerNode<Depth>),
-    /// The sum over members.
-    Total(u64),
-}
-
 /// Depths of the bins within a range. A bin of the range that is not listed has depth zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Depths {
@@ -64,13 +59,19 @@ pub struct Depths {
     /// Depths by destination, summed over all groups; for the approximation alone.
     pub sums: PerNode<Depth>,
     /// Depths for groups, by group.
-    pub groups: Vec<(GroupId, GroupDepth)>,
+    pub groups: GroupDepths,
 }
 
 impl Depths {
     /// An empty message.
     pub fn new(stamp: Stamp, range: Range) -> Depths {
-        Depths { stamp, range, nodes: PerNode::default(), sums: PerNode::default(), groups: Vec::new() }
+        Depths {
+            stamp,
+            range,
+            nodes: PerNode::default(),
+            sums: PerNode::default(),
+            groups: GroupDepths::default(),
+        }
     }
 
     /// The bytes that a group of so many members takes at most.
@@ -82,18 +83,18 @@ impl Depths {
         writer.stamp(self.stamp);
         writer.varint(number(self.range.first));
         writer.varint(number(self.range.last));
-        write_set(writer, &self.nodes);
-        write_set(writer, &self.sums);
+        write_members(writer, self.nodes.nodes(), self.nodes.values());
+        write_members(writer, self.sums.nodes(), self.sums.values());
         writer.varint(self.groups.len() as u64);
         let mut last = 0;
-        for (group, depth) in &self.groups {
+        for (group, depth) in self.groups.iter() {
             writer.varint(u64::from(group.0.wrapping_sub(last)));
             last = group.0;
             match depth {
-                GroupDepth::Members(members) => write_set(writer, members),
+                GroupDepth::Members(members, depths) => write_members(writer, members, depths),
                 GroupDepth::Total(total) => {
                     writer.u8(TOTAL);
-                    writer.u16(short::encode(*total));
+                    writer.u16(short::encode(total));
                 }
             }
         }
@@ -108,19 +109,19 @@ impl Depths {
         if count > MOST_GROUPS {
             return Err(Malformed);
         }
-        // A group takes two bytes at least.
-        let mut groups = Vec::with_capacity(count.min(reader.0.len() as u64 / 2) as usize);
+        // A group takes two bytes at least, and a depth as many.
+        let most = reader.0.len() / 2;
+        let mut groups = GroupDepths::with_room(most.min(count as usize), most);
         let mut last = 0u32;
         for _ in 0..count {
             let step = u32::try_from(reader.varint()?).map_err(|_| Malformed)?;
             last = last.wrapping_add(step);
-            let depth = if reader.0.first() == Some(&TOTAL) {
+            if reader.0.first() == Some(&TOTAL) {
                 reader.u8()?;
-                GroupDepth::Total(short::decode(reader.u16()?))
+                groups.push_total(GroupId(last), short::decode(reader.u16()?));
             } else {
-                GroupDepth::Members(read_set(reader)?)
-            };
-            groups.push((GroupId(last), depth));
+                groups.read_members(GroupId(last), reader)?;
+            }
         }
         Ok(Depths { stamp, range, nodes, sums, groups })
     }
@@ -140,12 +141,11 @@ fn key(number: u64) -> Result<Key, Malformed> {
     }
 }
 
-fn write_set(writer: &mut Writer<'_>, depths: &PerNode<Depth>) {
-    writer.set(depths.nodes());
-    let sensitive: Nodes =
-        depths.iter().filter(|(_, depth)| depth.sensitive > 0).map(|(node, _)| node).collect();
-    writer.subset(sensitive, depths.nodes());
-    for (_, depth) in depths.iter() {
+fn write_members(writer: &mut Writer<'_>, members: Nodes, depths: &[Depth]) {
+    writer.set(members);
+    let with_sensitive = members.iter().zip(depths).filter(|(_, depth)| depth.sensitive > 0);
+    writer.subset(with_sensitive.map(|(node, _)| node).collect(), members);
+    for depth in depths {
         writer.u16(short::encode(depth.total));
         if depth.sensitive > 0 {
             writer.u16(short::encode(depth.sensitive));
@@ -153,14 +153,20 @@ fn write_set(writer: &mut Writer<'_>, depths: &PerNode<Depth>) {
     }
 }
 
-fn read_set(reader: &mut Reader<'_>) -> Result<PerNode<Depth>, Malformed> {
-    let nodes = reader.set()?;
-    let sensitive = reader.subset(nodes)?;
-    let mut depths = Vec::with_capacity(nodes.len());
-    for node in nodes.iter() {
+/// Reads members and adds their depths to `into`.
+fn read_members(reader: &mut Reader<'_>, into: &mut Vec<Depth>) -> Result<Nodes, Malformed> {
+    let members = reader.set()?;
+    let with_sensitive = reader.subset(members)?;
+    for node in members.iter() {
         let total = short::decode(reader.u16()?);
-        let sensitive = if sensitive.has(node) { short::decode(reader.u16()?) } else { 0 };
-        depths.push(Depth { total, sensitive });
+        let sensitive = if with_sensitive.has(node) { short::decode(reader.u16()?) } else { 0 };
+        into.push(Depth { total, sensitive });
     }
+    Ok(members)
+}
+
+fn read_set(reader: &mut Reader<'_>) -> Result<PerNode<Depth>, Malformed> {
+    let mut depths = Vec::new();
+    let nodes = read_members(reader, &mut depths)?;
     PerNode::of(nodes, depths).ok_or(Malformed)
 }

@@ -44,11 +44,18 @@ fn flow() -> impl Strategy<Value = Flow> {
 fn key() -> impl Strategy<Value = Key> {
     prop_oneof![node_id().prop_map(Key::Node), any::<u32>().prop_map(|group| Key::Group(GroupId(group)))]
 }
-fn groups() -> impl Strategy<Value = Vec<(GroupId, GroupDepth)>> {
-    let of =
-        prop_oneof![per_node(depth()).prop_map(GroupDepth::Members), exact().prop_map(GroupDepth::Total)];
-    prop::collection::btree_map(any::<u32>(), of, 0..5)
-        .prop_map(|map| map.into_iter().map(|(group, depth)| (GroupId(group), depth)).collect())
+fn groups() -> impl Strategy<Value = GroupDepths> {
+    let of = prop_oneof![per_node(depth()).prop_map(Ok), exact().prop_map(Err)];
+    prop::collection::btree_map(any::<u32>(), of, 0..5).prop_map(|map| {
+        let mut groups = GroupDepths::default();
+        for (group, depths) in map {
+            match depths {
+                Ok(members) => groups.push_members(GroupId(group), &members),
+                Err(total) => groups.push_total(GroupId(group), total),
+            }
+        }
+        groups
+    })
 }
 fn links() -> impl Strategy<Value = Links> {
     let link = (any::<u16>(), any::<u16>(), 0u64..4095).prop_map(|(mean, deviation, kbit)| {
@@ -216,8 +223,7 @@ fn depths_of_100_bins_fit_625_bytes_with_67_of_headers() {
     let mut mixed = Depths::new(stamp, Range::ALL);
     let mut members = PerNode::default();
     (0..8).for_each(|node| members.set(id(node), Depth { total: 123_456, sensitive: 23_456 }));
-    mixed.groups =
-        (0..12).map(|n| (GroupId(0xe000_0000 + n), GroupDepth::Members(members.clone()))).collect();
+    (0..12).for_each(|n| mixed.groups.push_members(GroupId(0xe000_0000 + n), &members));
     (0..4).for_each(|node| mixed.nodes.set(id(node), Depth { total: 1, sensitive: 1 }));
     assert!(length(&Message::Depths(mixed.clone())) + 67 <= 625, "{}", length(&Message::Depths(mixed)));
 }

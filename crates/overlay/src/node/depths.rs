@@ -7,7 +7,7 @@ use super::signal::DATAGRAM;
 use super::{Node, Output, exact};
 use crate::cat::Cat;
 use crate::depth;
-use crate::message::{Depth, Depths, GroupDepth, Message, Range, Stamp};
+use crate::message::{Depth, Depths, Message, Range, Stamp};
 use crate::multicast::Forwarding;
 use crate::nodes::{NodeId, PerNode};
 use crate::packet::{Body, GroupId, Key};
@@ -62,8 +62,9 @@ impl<B: Body, C: Cat> Node<B, C> {
             depths.sums = self.sums();
             bytes += 4 * depths.sums.nodes().len();
         }
+        let mut members = PerNode::default();
         for bin in self.queues.by_key_from(first).filter(|bin| bin.is_active()) {
-            let mut members = PerNode::default();
+            members.clear();
             for (node, one) in bin.destinations.iter() {
                 let total = self.advertised(one, false);
                 if total > 0 {
@@ -87,10 +88,10 @@ impl<B: Body, C: Cat> Node<B, C> {
             match bin.key {
                 Key::Node(to) => depths.nodes.set(to, members.get(node).copied().unwrap_or_default()),
                 Key::Group(group) if is_total => {
-                    let total = members.iter().map(|(_, depth)| depth.total).sum();
-                    depths.groups.push((group, GroupDepth::Total(total)));
+                    let total = members.values().iter().map(|depth: &Depth| depth.total).sum();
+                    depths.groups.push_total(group, total);
                 }
-                Key::Group(group) => depths.groups.push((group, GroupDepth::Members(members))),
+                Key::Group(group) => depths.groups.push_members(group, &members),
             }
         }
         (depths, self.queues.active().is_empty())

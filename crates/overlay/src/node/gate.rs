@@ -60,6 +60,14 @@ impl Gate {
         if self.is_shut(now) { Bytes::ZERO } else { cat.room(now) }
     }
 
+    /// What decisions see of the link: the bytes that it takes now, whether it has time for zombies, and whether zombies of this kind that
+    /// outweigh packets leave without that time.
+    #[inline]
+    pub(super) fn takes(&self, cat: &impl Cat, kind: &zombie::Config, now: Time) -> (u64, bool, bool) {
+        let yields = kind.is_improved() && self.owed < zombie::LARGEST;
+        (self.room(cat, now).get(), self.drains_at <= now, yields)
+    }
+
     /// When the carrier will have room; `None` if it has.
     pub(super) fn ready(&self, cat: &impl Cat, now: Time) -> Option<Time> {
         if self.is_shut(now) {

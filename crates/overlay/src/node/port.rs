@@ -1,12 +1,13 @@
 //! A link of a node.
 
 use super::depths::DepthsOut;
-use super::{Sent, capacity};
-use crate::cat::Delay;
+use super::{Node, Sent, capacity};
+use crate::cat::{Cat, Delay};
 use crate::linkstate::Adjacency;
 use crate::message::Message;
 use crate::nodes::{NodeId, Nodes};
-use weir_base::Rate;
+use crate::packet::Body;
+use weir_base::{Rate, Time};
 
 /// A link and what is known of its other end.
 #[derive(Debug)]
@@ -23,4 +24,32 @@ pub(super) struct Port<C> {
     pub(super) flood_links: Nodes,
     pub(super) flood_groups: Nodes,
     pub(super) replies: Vec<Message>,
+}
+
+impl<B: Body, C: Cat> Node<B, C> {
+    /// A link's carrier.
+    pub fn cat(&self, port: usize) -> Option<&C> {
+        self.ports.get(port).map(|port| &port.cat)
+    }
+
+    /// A link's carrier, to change. Call [`Node::on_timer`] afterwards.
+    pub fn cat_mut(&mut self, port: usize) -> Option<&mut C> {
+        self.gates.get_mut(port)?.ask();
+        self.chores_at = Time::ZERO;
+        self.ports.get_mut(port).map(|port| &mut port.cat)
+    }
+
+    /// A link's carrier is this one from now on. Returns the one before; `None` if it is equal. Call [`Node::on_timer`] afterwards.
+    pub fn replace_cat(&mut self, port: usize, cat: C) -> Option<C>
+    where
+        C: PartialEq,
+    {
+        let known = &mut self.ports.get_mut(port)?.cat;
+        if *known == cat {
+            return None;
+        }
+        self.gates[port].ask();
+        self.chores_at = Time::ZERO;
+        Some(std::mem::replace(known, cat))
+    }
 }

@@ -59,27 +59,19 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// Notes the neighbours that are up and have told their depths.
     fn look(&mut self, now: Time) {
         self.view.clear();
-        for number in 0..self.gates.len() {
-            if let Some(seen) = self.seen(number, now) {
-                self.view.push(seen);
-            }
+        for (number, (gate, port)) in self.gates.iter().zip(&self.ports).enumerate() {
+            let Some(node) = gate.known(now) else { continue };
+            let (room, drains, yields) = gate.takes(&port.cat, &self.config.zombies, now);
+            self.view.push(Port { number, node, room, drains, yields });
         }
     }
 
     /// A decision has changed what a link takes.
     fn look_again(&mut self, number: usize, now: Time) {
-        let seen = self.seen(number, now);
-        if let (Some(seen), Some(place)) = (seen, self.view.iter().position(|port| port.number == number)) {
-            self.view[place] = seen;
+        if let Some(port) = self.view.iter_mut().find(|port| port.number == number) {
+            let cat = &self.ports[number].cat;
+            (port.room, port.drains, port.yields) = self.gates[number].takes(cat, &self.config.zombies, now);
         }
-    }
-
-    fn seen(&self, number: usize, now: Time) -> Option<Port> {
-        let gate = &self.gates[number];
-        let node = gate.known(now)?;
-        let (room, drains) = (gate.room(&self.ports[number].cat, now).get(), gate.drains_at <= now);
-        let yields = self.config.zombies.is_improved() && gate.owed < LARGEST;
-        Some(Port { number, node, room, drains, yields })
     }
 
     fn serve_tree(&mut self, now: Time, out: &mut impl Output<B>) {

@@ -85,9 +85,15 @@ impl<B: Body, C: Cat> Node<B, C> {
         while !rest.is_empty() {
             let Ok((message, after)) = Message::decode(rest) else { break };
             rest = after;
+            // Depths and what is known of flows make nothing due; what a report makes due, `reply` notes.
+            if !matches!(
+                message,
+                Message::Depths(_) | Message::Known(_) | Message::Unknown(_) | Message::Report(_)
+            ) {
+                self.chores_at = Time::ZERO;
+            }
             self.handle(port, message, now);
         }
-        self.chores_at = Time::ZERO;
         self.on_timer(now, out);
     }
 

@@ -1,4 +1,4 @@
-//! Sliding windows of four segments, as ZLR keeps them: of the least depth, of bytes added, and of bytes that came and left.
+//! Sliding windows of four segments, as ZLR keeps them: of the least depth, of bytes added, of bytes that came, and of bytes that left.
 //!
 //! Source: digest A 6.6. A window that is not yet full holds zeros, so nothing is concluded from a part of one.
 
@@ -6,29 +6,22 @@ use weir_base::{Span, Time};
 
 const SEGMENTS: usize = 4;
 
-/// A window; a segment of it holds one value.
+/// A window; a segment of it holds one value in bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Window<T> {
-    segments: [T; SEGMENTS],
+pub(crate) struct Window {
+    segments: [u64; SEGMENTS],
     current: usize,
     /// When the current segment began.
     began: Time,
 }
 
-/// Bytes that came and bytes that left, zombies included.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moved {
-    came: u64,
-    left: u64,
-}
-
-impl<T: Copy + Default> Window<T> {
-    pub(crate) fn new(now: Time) -> Window<T> {
-        Window { segments: [T::default(); SEGMENTS], current: 0, began: now }
+impl Window {
+    pub(crate) fn new(now: Time) -> Window {
+        Window { segments: [0; SEGMENTS], current: 0, began: now }
     }
 
     /// Ends the segments that are over; a new one begins with this value.
-    pub(crate) fn advance(&mut self, length: Span, first: T, now: Time) {
+    pub(crate) fn advance(&mut self, length: Span, first: u64, now: Time) {
         let segment = length / SEGMENTS as u64;
         for _ in 0..SEGMENTS {
             if now.since(self.began) < segment {
@@ -43,9 +36,7 @@ impl<T: Copy + Default> Window<T> {
             self.began = now;
         }
     }
-}
 
-impl Window<u64> {
     /// The value is now this, if it was more.
     pub(crate) fn lower(&mut self, value: u64) {
         let least = &mut self.segments[self.current];
@@ -62,25 +53,5 @@ impl Window<u64> {
     /// What was added within it.
     pub(crate) fn sum(&self) -> u64 {
         self.segments.iter().sum()
-    }
-}
-
-impl Window<Moved> {
-    /// Bytes came.
-    pub(crate) fn came(&mut self, bytes: u64) {
-        self.segments[self.current].came += bytes;
-    }
-    /// Bytes left.
-    pub(crate) fn gone(&mut self, bytes: u64) {
-        self.segments[self.current].left += bytes;
-    }
-    /// Bytes that came within the window, less those that left.
-    pub(crate) fn net(&self) -> i64 {
-        let came: u64 = self.segments.iter().map(|moved| moved.came).sum();
-        came as i64 - self.left() as i64
-    }
-    /// Bytes that left.
-    pub(crate) fn left(&self) -> u64 {
-        self.segments.iter().map(|moved| moved.left).sum()
     }
 }

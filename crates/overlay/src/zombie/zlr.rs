@@ -7,7 +7,7 @@
 //! The order of zombies and packets (improved ZLR) is the forwarder's.
 
 use super::Seen;
-use super::window::{Moved, Window};
+use super::window::Window;
 use weir_base::{Span, Time};
 
 /// Over this the net change of the depth and the drain rate are measured (digest A 6.6).
@@ -87,48 +87,78 @@ impl Config {
 /// State of a destination.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// Of [`Rule::Study`]: the present window.
-    length: Span,
     /// The least depth of packets.
-    depth: Window<u64>,
+    depth: Window,
     /// Zombies that were added.
-    memory: Window<u64>,
-    change: Window<Moved>,
+    memory: Window,
+    /// Bytes that left, zombies included.
+    left: Window,
+    /// Of [`Rule::Study`].
+    study: Option<Box<Study>>,
+}
+
+/// What the study's rule keeps in addition.
+#[derive(Debug, Clone)]
+struct Study {
+    /// The present window.
+    length: Span,
+    /// Bytes that came, zombies included.
+    came: Window,
     grew: Time,
     shrank: Time,
     added_at: Time,
 }
 
-impl State {
-    pub(super) fn new(config: &Config, now: Time) -> State {
-        let length = match config.rule {
-            Rule::Drain => config.shortest,
-            Rule::Study => STUDY_WINDOW.min(config.longest).max(config.shortest),
-        };
-        State {
-            length,
-            depth: Window::new(now),
-            memory: Window::new(now),
-            change: Window::new(now),
-            grew: now,
-            shrank: now,
-            added_at: now,
+impl Study {
+    fn new(config: &Config, now: Time) -> Study {
+        let length = STUDY_WINDOW.min(config.longest).max(config.shortest);
+        Study { length, came: Window::new(now), grew: now, shrank: now, added_at: now }
+    }
+
+    /// The window grows when zombies leave or few packets wait, and shrinks when for long no zombie was added.
+    fn adapt(&mut self, config: &Config, seen: Seen, mark: u64, zombie_left: bool, now: Time) {
+        let grows = seen.zombies > 0 && (zombie_left || seen.real < mark / 3);
+        if grows && now.since(self.grew) >= GROW_EVERY {
+            self.length = (self.length + STEP).min(config.longest);
+            self.grew = now;
+        } else if !grows && now.since(self.shrank) >= SHRINK_EVERY && now.since(self.added_at) >= SHRINK_AFTER
+        {
+            self.length = self.length.saturating_sub(STEP).max(config.shortest);
+            self.shrank = now;
         }
     }
 
+    /// Whether the depth falls by more than a third of the mark in a second, as 2,000 B/s are a third of the study's 6,000 B. So many bytes
+    /// have left.
+    fn is_falling(&self, left: u64, mark: u64) -> bool {
+        let change = self.came.sum() as i64 - left as i64;
+        change < -((mark as f64 / 3.0 * CHANGE_WINDOW.as_secs_f64()) as i64)
+    }
+}
+
+impl State {
+    pub(super) fn new(config: &Config, now: Time) -> State {
+        let study = (config.rule == Rule::Study).then(|| Box::new(Study::new(config, now)));
+        State { depth: Window::new(now), memory: Window::new(now), left: Window::new(now), study }
+    }
+
     fn advance(&mut self, config: &Config, real: u64, now: Time) {
-        self.depth.advance(self.length, real, now);
-        self.change.advance(CHANGE_WINDOW, Moved::default(), now);
-        let memory = match config.rule {
-            Rule::Study => self.length,
-            Rule::Drain => self.time_to_drain(self.depth.least() + self.memory.sum()) * MEMORY,
+        let length = self.study.as_ref().map_or(config.shortest, |study| study.length);
+        self.depth.advance(length, real, now);
+        self.left.advance(CHANGE_WINDOW, 0, now);
+        let memory = match &mut self.study {
+            Some(study) => {
+                study.came.advance(CHANGE_WINDOW, 0, now);
+                length
+            }
+            None => self.time_to_drain(self.depth.least() + self.memory.sum()) * MEMORY,
         };
         self.memory.advance(memory.min(config.longest).max(config.shortest), 0, now);
     }
 
     /// How long bytes take at the present drain rate; very long if nothing drains.
     fn time_to_drain(&self, bytes: u64) -> Span {
-        let left = self.change.left();
+        let left = self.left.sum();
         if left == 0 {
             return Span::MAX;
         }
@@ -144,7 +174,7 @@ impl State {
 
     /// The mark in bytes: what leaves in its time at the present drain rate.
     fn mark(&self, config: &Config) -> u64 {
-        let (left, mark) = (self.change.left(), config.mark.as_nanos());
+        let (left, mark) = (self.left.sum(), config.mark.as_nanos());
         match left.checked_mul(mark) {
             Some(scaled) => scaled / CHANGE_WINDOW.as_nanos(),
             None => (u128::from(left) * u128::from(mark) / u128::from(CHANGE_WINDOW.as_nanos())) as u64,
@@ -154,18 +184,25 @@ impl State {
     /// Returns zombie bytes to add. By the study's rule there are none: only a departure adds some.
     pub(super) fn on_arrival(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) -> u64 {
         self.advance(config, seen.real.saturating_sub(bytes), now);
-        self.change.came(bytes);
-        if config.rule == Rule::Study { 0 } else { self.replace(config, bytes, now) }
+        match &mut self.study {
+            Some(study) => {
+                study.came.add(bytes);
+                0
+            }
+            None => self.replace(config, bytes, now),
+        }
     }
 
     pub(super) fn on_departure(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) -> u64 {
         self.advance(config, seen.real + bytes, now);
         self.depth.lower(seen.real);
-        self.change.gone(bytes);
-        let mark = self.mark(config);
-        self.adapt(config, seen, mark, false, now);
-        if config.rule == Rule::Study && self.is_falling(mark) {
-            return 0;
+        self.left.add(bytes);
+        let (left, mark) = (self.left.sum(), self.mark(config));
+        if let Some(study) = &mut self.study {
+            study.adapt(config, seen, mark, false, now);
+            if study.is_falling(left, mark) {
+                return 0;
+            }
         }
         self.replace(config, bytes, now)
     }
@@ -181,37 +218,20 @@ impl State {
         // More than one for one is added only as far as packets stand.
         let zombie = (once * u64::from(config.gain)).min(standing).max(once);
         self.memory.add(zombie);
-        self.change.came(zombie);
-        self.added_at = now;
+        if let Some(study) = &mut self.study {
+            study.came.add(zombie);
+            study.added_at = now;
+        }
         zombie
-    }
-
-    /// Whether the depth falls by more than a third of the mark in a second, as 2,000 B/s are a third of the study's 6,000 B.
-    fn is_falling(&self, mark: u64) -> bool {
-        self.change.net() < -((mark as f64 / 3.0 * CHANGE_WINDOW.as_secs_f64()) as i64)
     }
 
     pub(super) fn on_zombie(&mut self, config: &Config, bytes: u64, seen: Seen, now: Time) {
         self.advance(config, seen.real, now);
         self.depth.lower(seen.real);
-        self.change.gone(bytes);
+        self.left.add(bytes);
         let mark = self.mark(config);
-        self.adapt(config, seen, mark, true, now);
-    }
-
-    /// The study's window grows when zombies leave or few packets wait, and shrinks when for long no zombie was added.
-    fn adapt(&mut self, config: &Config, seen: Seen, mark: u64, zombie_left: bool, now: Time) {
-        if config.rule == Rule::Drain {
-            return;
-        }
-        let grows = seen.zombies > 0 && (zombie_left || seen.real < mark / 3);
-        if grows && now.since(self.grew) >= GROW_EVERY {
-            self.length = (self.length + STEP).min(config.longest);
-            self.grew = now;
-        } else if !grows && now.since(self.shrank) >= SHRINK_EVERY && now.since(self.added_at) >= SHRINK_AFTER
-        {
-            self.length = self.length.saturating_sub(STEP).max(config.shortest);
-            self.shrank = now;
+        if let Some(study) = &mut self.study {
+            study.adapt(config, seen, mark, true, now);
         }
     }
 }

@@ -45,9 +45,9 @@ fn of_messages(mut bytes: &[u8]) -> [String; 8] {
                 epochs.push(told.stamp.epoch.into());
                 stamps.push(told.stamp.sequence.into());
                 depths.extend(told.nodes.iter().map(|(_, depth)| depth.total));
-                for (_, group) in told.groups {
-                    let weir_overlay::message::GroupDepth::Members(members) = group else { continue };
-                    depths.extend(members.iter().map(|(_, depth)| depth.total));
+                for (_, group) in told.groups.iter() {
+                    let weir_overlay::message::GroupDepth::Members(_, of_members) = group else { continue };
+                    depths.extend(of_members.iter().map(|depth| depth.total));
                 }
             }
             Message::Hello(hello) => epochs.push(hello.epoch.into()),

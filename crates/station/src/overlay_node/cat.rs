@@ -46,7 +46,7 @@ impl Config {
 }
 
 /// The carrier of a link.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Carrier {
     /// The link itself.
     Wire(Wire),

@@ -72,15 +72,11 @@ impl<P: Wire> OverlayNode<P> {
                     net.send(packet, neighbour.link);
                 }
             }
-            let Some(node) = &mut self.node else { continue };
-            let Some(Carrier::Reported(told)) = node.cat(port) else { continue };
             let reported = hop.reported(now);
-            if reported == *told {
-                continue;
-            }
-            has_sent |= reported.waiting < told.waiting || reported.is_up && !told.is_up;
-            if let Some(cat) = node.cat_mut(port) {
-                *cat = Carrier::Reported(reported);
+            let told =
+                self.node.as_mut().and_then(|node| node.replace_cat(port, Carrier::Reported(reported)));
+            if let Some(Carrier::Reported(told)) = told {
+                has_sent |= reported.waiting < told.waiting || reported.is_up && !told.is_up;
             }
         }
         has_sent

@@ -7,15 +7,33 @@ const FOLD: usize = 8;
 /// Weights of 0 or more, by number.
 #[derive(Debug, Default)]
 pub(super) struct Peaks {
-    /// The first has the weights; the last has one fold at most. Each is as long as whole folds.
-    levels: Vec<Vec<i64>>,
+    /// The weights, and behind them the levels above, the last of which is one fold. Each is as long as whole folds.
+    levels: Vec<i64>,
+    /// How long the first is.
+    numbers: usize,
     /// The first number of the largest weight, and the weight, if it is above 0.
     largest: Option<(usize, i64)>,
 }
 
-/// The weights of a fold.
-fn fold(level: &[i64], at: usize) -> &[i64] {
-    &level[at * FOLD..(at + 1) * FOLD]
+/// A level: where it begins, and how long it is.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    start: usize,
+    length: usize,
+}
+
+impl Level {
+    /// The level above; `None` if this one is the last.
+    fn above(self) -> Option<Level> {
+        let Level { start, length } = self;
+        let next = Level { start: start + length, length: (length / FOLD).next_multiple_of(FOLD) };
+        (length > FOLD).then_some(next)
+    }
+
+    /// The weights of a fold.
+    fn fold(self, levels: &[i64], at: usize) -> &[i64] {
+        &levels[self.start + at * FOLD..][..FOLD]
+    }
 }
 
 fn most_of(weights: &[i64]) -> i64 {
@@ -23,21 +41,24 @@ fn most_of(weights: &[i64]) -> i64 {
 }
 
 impl Peaks {
+    fn first_level(&self) -> Level {
+        Level { start: 0, length: self.numbers }
+    }
+
     /// Sets the weight of a number.
     pub(super) fn set(&mut self, number: usize, weight: i64) {
-        if self.levels.first().is_none_or(|weights| number >= weights.len()) {
+        if number >= self.numbers {
             self.grow(number + 1);
         }
-        if self.levels[0][number] == weight {
+        if self.levels[number] == weight {
             return;
         }
-        let (mut at, mut most) = (number, weight);
-        for level in &mut self.levels {
-            if std::mem::replace(&mut level[at], most) == most {
-                break;
-            }
+        let (mut level, mut at, mut most) = (self.first_level(), number, weight);
+        while std::mem::replace(&mut self.levels[level.start + at], most) != most {
+            let Some(above) = level.above() else { break };
             at /= FOLD;
-            most = most_of(fold(level, at));
+            most = most_of(level.fold(&self.levels, at));
+            level = above;
         }
         match self.largest {
             // The largest has become smaller.
@@ -49,19 +70,22 @@ impl Peaks {
     }
 
     fn grow(&mut self, numbers: usize) {
-        let mut weights = self.levels.drain(..).next().unwrap_or_default();
-        weights.resize(numbers.next_multiple_of(FOLD), 0);
-        self.levels.push(weights);
-        while let Some(below) = self.levels.last().filter(|level| level.len() > FOLD) {
-            let mut level: Vec<i64> = below.chunks(FOLD).map(most_of).collect();
-            level.resize(level.len().next_multiple_of(FOLD), 0);
-            self.levels.push(level);
+        self.levels.truncate(self.numbers);
+        self.numbers = numbers.next_multiple_of(FOLD);
+        self.levels.resize(self.numbers, 0);
+        let mut level = self.first_level();
+        while let Some(above) = level.above() {
+            self.levels.resize(above.start + above.length, 0);
+            for at in 0..level.length / FOLD {
+                self.levels[above.start + at] = most_of(level.fold(&self.levels, at));
+            }
+            level = above;
         }
     }
 
     /// Sets all to 0.
     pub(super) fn clear(&mut self) {
-        self.levels.iter_mut().for_each(|level| level.fill(0));
+        self.levels.fill(0);
         self.largest = None;
     }
 
@@ -71,17 +95,20 @@ impl Peaks {
     }
 
     fn find(&self) -> Option<(usize, i64)> {
-        let most = self.levels.last().map(|top| most_of(top)).filter(|most| *most > 0)?;
-        let down = |at, level: &Vec<i64>| {
-            let first = fold(level, at).iter().position(|weight| *weight == most);
-            at * FOLD + first.unwrap_or(0)
-        };
-        Some((self.levels.iter().rev().fold(0, down), most))
+        let most = most_of(self.levels.last_chunk::<FOLD>()?);
+        (most > 0).then(|| (self.first_of(self.first_level(), most), most))
+    }
+
+    /// The first number of a level with the largest weight.
+    fn first_of(&self, level: Level, most: i64) -> usize {
+        let at = level.above().map_or(0, |above| self.first_of(above, most));
+        let first = level.fold(&self.levels, at).iter().position(|weight| *weight == most);
+        at * FOLD + first.unwrap_or(0)
     }
 
     /// The numbers whose weight is above 0.
     pub(super) fn above(&self) -> impl Iterator<Item = usize> {
-        let weights = self.levels.first().into_iter().flatten().enumerate();
+        let weights = self.levels[..self.numbers].iter().enumerate();
         weights.filter(|(_, weight)| **weight > 0).map(|(number, _)| number)
     }
 }
