@@ -37,10 +37,10 @@ use weir_plan::{Group, Run};
 const SPIN: Span = Span::from_micros(250);
 /// Below this, falling asleep and waking up takes more of the processor than waiting does.
 const NAP: Span = Span::from_micros(10);
-/// How long releases are gathered, from the first on, when the pump cannot keep up otherwise.
-const GATHERING: Span = Span::from_micros(80);
 /// Longest time between two looks into the ring while packets may wait there without harm.
 const RING_LOOK_UP: Span = Span::from_millis(1);
+/// A shorter time is none: the pump may wake up so late that packets of the ring would be late too.
+const LEAST_UNSEEN: Span = Span::from_micros(500);
 /// How long the pump rests when its budget is used up.
 const REST: Span = Span::from_micros(500);
 /// The longest sleep, so that a cancelled run is noticed.
@@ -282,10 +282,11 @@ impl<'a> Pump<'a> {
                     self.report.rests += 1;
                     self.sleep(REST, false)?;
                 }
-                _ if more || !self.due.is_empty() || wait.is_zero() => continue,
-                Allowance::Gather => self.doze(wait + GATHERING)?,
-                Allowance::Work if wait > NAP => self.doze(wait)?,
-                Allowance::Spin if wait > SPIN => self.doze(wait - SPIN)?,
+                _ if more || !self.due.is_empty() => continue,
+                Allowance::Gather(time) => self.doze(wait + time, time)?,
+                _ if wait.is_zero() => continue,
+                Allowance::Work if wait > NAP => self.doze(wait, Span::ZERO)?,
+                Allowance::Spin if wait > SPIN => self.doze(wait - SPIN, Span::ZERO)?,
                 Allowance::Work | Allowance::Spin => {
                     self.spin(now + wait);
                 }
@@ -301,12 +302,14 @@ impl<'a> Pump<'a> {
 
     /// Sleeps until there is work, for `span` at most. A packet that arrives now is due at a host only after the shortest delay
     /// across the network, and its fate until then depends on its stamp alone: while other packets are under way, it may wait
-    /// in the ring without waking the pump.
-    fn doze(&self, span: Span) -> io::Result<()> {
-        if self.lookahead < RING_LOOK_UP * 2 || self.fabric.next_time() == Time::NEVER {
+    /// in the ring without waking the pump, for half of that delay, or longer if releases may be late by `slack`.
+    fn doze(&self, span: Span, slack: Span) -> io::Result<()> {
+        let unseen = (self.lookahead / 2).min(RING_LOOK_UP);
+        let unseen = if unseen < LEAST_UNSEEN { slack } else { unseen };
+        if unseen.is_zero() || self.fabric.next_time() == Time::NEVER {
             return if self.ring.ready() { Ok(()) } else { self.sleep(span.min(LOOK_UP), true) };
         }
-        self.sleep(span.min(RING_LOOK_UP), false)
+        self.sleep(span.min(unseen), false)
     }
 
     /// Sleeps for `span`, or until a packet arrives if `wakeable`.
@@ -418,6 +421,7 @@ impl<'a> Pump<'a> {
         self.report.refused += self.sender.send(frames);
         let now = self.clock.now();
         self.report.lateness.round(self.due.range(..turn).map(|delivery| delivery.at), now);
+        self.budget.released(turn as u64, now);
         self.due.drain(..turn);
     }
 
