@@ -1,6 +1,7 @@
 //! `weir overlay`: a node of the backpressure overlay on this host, and what it says of its neighbours and flows.
 
 mod ask;
+mod bundle;
 mod carrier;
 mod config;
 mod control;

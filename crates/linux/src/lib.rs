@@ -16,6 +16,7 @@ pub mod multicast;
 pub mod namespace;
 pub mod netlink;
 pub mod nft;
+mod offload;
 pub mod option;
 pub mod order;
 pub mod pair;

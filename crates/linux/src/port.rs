@@ -4,6 +4,7 @@
 //! The VLAN tag, which the kernel keeps beside a frame, is put back into the frame.
 
 use crate::auxdata::{Auxdata, BESIDE};
+use crate::offload::{NEEDS_CHECKSUM, Offload, UDP_BUNDLE, WITH_ECN};
 use crate::option;
 use crate::ring::{bind, packet_socket, take_all};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,23 +20,6 @@ const TAG: usize = 4;
 const LONGEST: usize = 65_536 + 14 + 2 * TAG + 186;
 /// Memory that waiting frames may take: a quarter of a second of 100,000 packets a second, each charged about 2 KiB.
 const WAITING: usize = 64 << 20;
-/// `VIRTIO_NET_HDR_F_NEEDS_CSUM` of linux/virtio_net.h.
-const NEEDS_CHECKSUM: u8 = 1;
-/// `VIRTIO_NET_HDR_GSO_UDP_L4`, and the bit that says ECN.
-const UDP_BUNDLE: u8 = 5;
-const WITH_ECN: u8 = 0x80;
-
-/// `struct virtio_net_hdr`, in the byte order of this machine.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Offload {
-    flags: u8,
-    kind: u8,
-    headers: u16,
-    segment: u16,
-    checksum_start: u16,
-    checksum_offset: u16,
-}
 
 /// The buffer of a frame between being received and being sent.
 #[derive(Debug)]

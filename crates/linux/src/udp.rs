@@ -16,6 +16,10 @@ use weir_base::{Ecn, Span, Time};
 const LARGEST: usize = 65_507;
 /// Size of a receive buffer: as much as the kernel joins on receipt.
 const BUFFER: usize = 1 << 16;
+/// Packets to a peer that [`UdpPort::gather`] keeps at most: so many share the cost of a call, and the first of them waits for few others.
+const HELD: usize = 16;
+/// Peers whose packets are kept at a time.
+const PEERS: usize = 8;
 /// Room for packets that were not read or sent yet: 0.3 s of 100 Mbit/s and more. The system may allow less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
@@ -26,7 +30,10 @@ pub struct UdpPort {
     at: SocketAddr,
     /// Most packets in a call.
     most: usize,
-    batch: Batch,
+    /// What waits to be sent: one batch for a peer.
+    batches: Vec<Batch>,
+    /// Whether one of them waits for the kernel to have room.
+    is_blocked: bool,
     /// The packet that begins the next batch, kept while the previous batch is sent.
     last: Vec<u8>,
     /// When the newest packet was received.
@@ -79,7 +86,8 @@ impl UdpPort {
         let state = UdpSocketState::new((&socket).into())?;
         let most = if offload { state.max_gso_segments() } else { 1 };
         let at = socket.local_addr()?;
-        Ok(UdpPort { socket, state, at, most, batch: Batch::default(), last: Vec::new(), latest: Time::ZERO })
+        let (batches, last) = (Vec::new(), Vec::new());
+        Ok(UdpPort { socket, state, at, most, batches, is_blocked: false, last, latest: Time::ZERO })
     }
 
     /// Its own address.
@@ -102,7 +110,7 @@ impl UdpPort {
 
     /// Whether packets wait for the kernel to have room.
     pub fn is_blocked(&self) -> bool {
-        self.batch.to.is_some()
+        self.is_blocked
     }
 
     /// Hands over packets that have arrived. No arrival is earlier than `since`, the latest time known to the reader. Returns
@@ -142,7 +150,8 @@ impl UdpPort {
                 to(Arrival { from: about.addr, ecn, at: self.latest }, packet);
             }
         }
-        Ok(true)
+        // A call that had room for more has found no more.
+        Ok(count == BATCH_SIZE)
     }
 
     /// Sends the packets that `next` appends, one in each call of it, until `next` returns `None` or the kernel has no room.
@@ -155,38 +164,69 @@ impl UdpPort {
         peer: SocketAddr,
         next: &mut dyn FnMut(&mut Vec<u8>) -> Option<Ecn>,
     ) -> io::Result<bool> {
-        if self.is_blocked() && !self.flush()? {
+        Ok(self.gather(peer, next)? && self.flush()?)
+    }
+
+    /// As [`UdpPort::send`], but the last few packets may wait for further ones to the same peer until [`UdpPort::flush`] is called.
+    ///
+    /// # Errors
+    /// As [`UdpPort::send`].
+    pub fn gather(
+        &mut self,
+        peer: SocketAddr,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> Option<Ecn>,
+    ) -> io::Result<bool> {
+        if self.is_blocked && !self.flush()? {
             return Ok(false);
         }
+        let of_peer = |batch: &Batch| batch.to.is_some_and(|(to, _)| to == peer);
+        let Some(at) = self.batches.iter().position(of_peer).or_else(|| self.unused()) else {
+            return Ok(self.flush()? && self.gather(peer, next)?);
+        };
         loop {
-            let start = self.batch.bytes.len();
-            let Some(ecn) = next(&mut self.batch.bytes) else { break };
-            let length = self.batch.bytes.len() - start;
+            let batch = &mut self.batches[at];
+            let start = batch.bytes.len();
+            let Some(ecn) = next(&mut batch.bytes) else { break };
+            let length = batch.bytes.len() - start;
             if length == 0 {
                 continue;
             }
-            // A packet to another peer, with another codepoint, or longer than the first begins another batch.
-            let fits = self.batch.to == Some((peer, ecn)) && length <= self.batch.segment;
+            // A packet with another codepoint, or longer than the first, begins another batch.
+            let fits = batch.to == Some((peer, ecn)) && length <= batch.segment;
             if start > 0 && !fits {
                 self.last.clear();
-                self.last.extend_from_slice(&self.batch.bytes[start..]);
-                self.batch.bytes.truncate(start);
-                if !self.flush()? {
+                self.last.extend_from_slice(&batch.bytes[start..]);
+                batch.bytes.truncate(start);
+                if !self.flush_one(at)? {
                     // One batch waits for the kernel; a packet beyond it is lost, as in a full queue.
                     return Ok(false);
                 }
-                self.batch.bytes.extend_from_slice(&self.last);
+                self.batches[at].bytes.extend_from_slice(&self.last);
             }
-            if self.batch.to.is_none() {
-                (self.batch.to, self.batch.segment) = (Some((peer, ecn)), length);
+            let batch = &mut self.batches[at];
+            if batch.to.is_none() {
+                (batch.to, batch.segment) = (Some((peer, ecn)), length);
             }
-            let (all, segment) = (self.batch.bytes.len(), self.batch.segment);
+            let (all, segment) = (batch.bytes.len(), batch.segment);
             let is_full = all + segment > LARGEST || all >= self.most * segment;
-            if (length < segment || is_full) && !self.flush()? {
+            if (length < segment || is_full) && !self.flush_one(at)? {
                 return Ok(false);
             }
         }
-        self.flush()
+        let Batch { bytes, segment, to } = &self.batches[at];
+        if to.is_some() && bytes.len() >= HELD * segment { self.flush_one(at) } else { Ok(true) }
+    }
+
+    /// A batch that no peer has; `None` if there are enough of them.
+    fn unused(&mut self) -> Option<usize> {
+        let unused = self.batches.iter().position(|batch| batch.to.is_none());
+        unused.or_else(|| {
+            let at = self.batches.len();
+            (at < PEERS).then(|| {
+                self.batches.push(Batch::default());
+                at
+            })
+        })
     }
 
     /// Sends a packet by itself.
@@ -222,8 +262,22 @@ impl UdpPort {
     }
 
     /// Sends the packets that wait. Returns whether the kernel had room.
-    fn flush(&mut self) -> io::Result<bool> {
-        let Batch { bytes, segment, to } = &mut self.batch;
+    ///
+    /// # Errors
+    /// As [`UdpPort::send`].
+    pub fn flush(&mut self) -> io::Result<bool> {
+        for at in 0..self.batches.len() {
+            if !self.flush_one(at)? {
+                return Ok(false);
+            }
+        }
+        self.is_blocked = false;
+        Ok(true)
+    }
+
+    /// The same for the packets of one batch.
+    fn flush_one(&mut self, at: usize) -> io::Result<bool> {
+        let Batch { bytes, segment, to } = &mut self.batches[at];
         let Some((destination, ecn)) = *to else { return Ok(true) };
         let ecn = match ecn {
             Ecn::NotEct => None,
@@ -234,7 +288,10 @@ impl UdpPort {
         let transmit =
             Transmit { destination, ecn, contents: bytes, segment_size: Some(*segment), src_ip: None };
         match self.state.try_send((&self.socket).into(), &transmit) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.is_blocked = true;
+                return Ok(false);
+            }
             // The device has no segmentation: `quinn-udp` stops using it, and these packets are lost.
             Err(_) if self.state.max_gso_segments() < self.most => self.most = self.state.max_gso_segments(),
             Err(error) if !is_of_packet(&error) => return Err(error),

@@ -109,6 +109,18 @@ impl Device {
         }
     }
 
+    /// Whether it takes several datagrams in a packet.
+    pub(super) fn takes_bundles(&self) -> bool {
+        matches!(self, Device::Tun(tun) if tun.takes_bundles())
+    }
+
+    /// Hands UDP datagrams to the programs in a packet, as [`Tun::send_bundle`] takes them; where that is not possible they are lost.
+    pub(super) fn send_bundle(&self, bundle: &[u8], segment: u16) {
+        if let Device::Tun(tun) = self {
+            tun.send_bundle(bundle, segment);
+        }
+    }
+
     /// Hands a packet to the programs. The kernel may refuse it, as a network may lose it.
     pub(super) fn send(&self, packet: &[u8]) {
         match self {

@@ -2,6 +2,7 @@
 
 mod told;
 
+use super::bundle::Bundle;
 use super::carrier::{Asker, Carrier, host};
 use super::config::{HEADERS, Plan};
 use super::control::{self, Asked, Question, refusal};
@@ -79,6 +80,7 @@ pub(super) fn run(file: &Path, key_log: Option<&Path>, process: &Process) -> Res
         networks,
         proxies,
         segments: Segments::default(),
+        bundle: Bundle::default(),
         questions,
         services,
         board,
@@ -159,6 +161,7 @@ fn proxies(plan: &Plan, device: &Device) -> Result<Proxies, Failure> {
 struct Way<'a> {
     carriers: &'a mut [Carrier],
     segments: &'a mut Segments,
+    bundle: &'a mut Bundle,
     device: &'a Device,
     networks: &'a Networks,
     host: &'a mut Host,
@@ -177,7 +180,7 @@ impl Outside for Way<'_> {
         }
     }
     fn deliver(&mut self, datagram: &[u8]) {
-        self.device.send(datagram);
+        self.bundle.deliver(datagram, self.device);
     }
     fn deliver_to_network(&mut self, network: usize, datagram: &[u8]) {
         self.networks.send(network, datagram);
@@ -200,6 +203,8 @@ struct Running<'a> {
     /// The proxies of TCP connections, and what has come for them; `None` if TCP is carried as all else is.
     proxies: Option<Proxies>,
     segments: Segments,
+    /// Datagrams that leave for programs.
+    bundle: Bundle,
     questions: Receiver<Asked>,
     services: Reloaded,
     board: Board,
@@ -223,26 +228,21 @@ impl<'p> Running<'p> {
         host: &'a mut Host,
         now: Time,
     ) -> (&'a mut Site<Reported, Sealing<'p>>, Way<'a>) {
-        let (carriers, segments) = (&mut self.carriers, &mut self.segments);
-        (
-            &mut self.site,
-            Way { carriers, segments, device: &self.device, networks: &self.networks, host, now },
-        )
+        let Running { site, carriers, segments, bundle, device, networks, .. } = self;
+        (site, Way { carriers, segments, bundle, device, networks, host, now })
     }
 
-    /// Calls the proxies, which have segments and timers, and then notes when the site has something to do.
+    /// Calls the proxies, which have segments and timers, lets go of the datagrams that wait for others, and then notes when the site has
+    /// something to do.
     fn settle(&mut self, host: &mut Host, now: Time) {
         let mut come = std::mem::take(&mut self.segments);
-        let Running { proxies, segments, site, carriers, device, networks, .. } = self;
+        let Running { proxies, segments, bundle, site, carriers, device, networks, .. } = self;
+        let way = &mut Way { carriers, segments, bundle, device, networks, host, now };
         match proxies {
-            Some(proxies) => proxies.serve(
-                &mut come,
-                site,
-                &mut Way { carriers, segments, device, networks, host, now },
-                now,
-            ),
+            Some(proxies) => proxies.serve(&mut come, site, way, now),
             None => come.clear(),
         }
+        self.bundle.flush(&self.device);
         self.segments = come;
         self.due = self.site.next_time(now);
     }

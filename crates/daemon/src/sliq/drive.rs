@@ -115,7 +115,8 @@ fn look_at_all(
         let now = clock.now();
         application.on_moved(number, host, now);
         let Some(peer) = host.peer(number) else { continue };
-        if !port.send(peer, &mut |into| host.transmit(number, into, now))? {
+        // What follows from this one's packets may be further ones, which then leave with them.
+        if !port.gather(peer, &mut |into| host.transmit(number, into, now))? {
             blocked.push(number);
         }
         application.on_sent(number, host, now);
@@ -123,6 +124,7 @@ fn look_at_all(
             application.on_over(number, host, now);
         }
     }
+    port.flush()?;
     Ok(())
 }
 

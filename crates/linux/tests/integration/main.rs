@@ -6,6 +6,8 @@ mod masquerade;
 mod pair;
 mod place;
 mod transparent;
+mod tun;
+mod udp;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -17,6 +19,7 @@ fn main() {
         return place::skipped(&format!("no network namespace can be made: {error}"));
     }
     let all = masquerade::TESTS.iter().chain(&transparent::TESTS).chain(&pair::TESTS);
+    let all = all.chain(&tun::TESTS).chain(&udp::TESTS);
     let trial = |&(name, test): &(&'static str, fn())| {
         Trial::test(name, move || {
             test();

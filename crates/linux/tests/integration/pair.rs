@@ -1,6 +1,6 @@
 //! A pair of devices in the place of a TUN device.
 
-use crate::place::{MOMENT, PATIENCE, skipped};
+use crate::place::{MOMENT, PATIENCE, skipped, sum};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -25,11 +25,6 @@ pub(crate) const TESTS: [(&str, fn()); 3] = [
 
 fn namespace() -> Option<Namespace> {
     Namespace::new().map_err(|error| skipped(&format!("no network namespace can be made: {error}"))).ok()
-}
-
-/// The sum of 16-bit words (RFC 1071).
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |low| u32::from(*low))).sum()
 }
 
 /// A datagram of the host's socket leaves by the pair with its checksum, and the answer that the process makes of it arrives there.

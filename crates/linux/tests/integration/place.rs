@@ -47,6 +47,11 @@ pub(crate) fn skipped(why: &str) {
     assert!(std::env::var_os("WEIR_REQUIRE_LIVE").is_none(), "WEIR_REQUIRE_LIVE is set");
 }
 
+/// The sum of 16-bit words (RFC 1071).
+pub(crate) fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |low| u32::from(*low))).sum()
+}
+
 impl Place {
     /// The client's default route leads to the router; the server has none, so that it answers the router alone.
     pub(crate) fn new(at: &Addresses) -> Place {

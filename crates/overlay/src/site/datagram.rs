@@ -158,33 +158,50 @@ pub fn write(inner: &Inner, fate: Fate, body: &[u8], to: &mut Vec<u8>) -> bool {
 
 /// Writes the checksum of a whole UDP datagram whose host has left it to its card (RFC 768). Others are left as they are.
 pub fn fill_checksum(datagram: &mut [u8]) {
-    let Ok(Read { inner: Inner { source, destination, protocol: PROTOCOL_UDP, .. }, body, .. }) =
-        read(datagram)
-    else {
-        return;
-    };
-    let length = (UDP + body.len()) as u16;
-    let addresses = [source.to_be_bytes(), destination.to_be_bytes()].concat();
-    let mut whole = [&addresses[..], &[0, PROTOCOL_UDP], &length.to_be_bytes()].concat();
-    let begin = whole.len();
-    whole.extend_from_slice(&datagram[IP..IP + usize::from(length)]);
-    whole[begin + 6..begin + 8].fill(0);
+    let Ok(Read { inner: Inner { protocol: PROTOCOL_UDP, .. }, body, .. }) = read(datagram) else { return };
+    let whole = IP + UDP + body.len();
+    datagram[IP + 6..IP + 8].fill(0);
     // Zero would say that there is none.
-    let sum = match checksum(&whole) {
+    let sum = match udp_checksum(&datagram[..whole]) {
         0 => 0xffff,
         sum => sum,
     };
     datagram[IP + 6..IP + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// The checksum of a UDP datagram without options whose own field is zero; 0 if the field has the checksum (RFC 768).
+pub fn udp_checksum(datagram: &[u8]) -> u16 {
+    !folded(sum_of_pseudo_header(datagram) + sum(datagram.get(IP..).unwrap_or_default()))
+}
+
+/// The sum of the pseudo-header of a UDP datagram without options: what stands in the field while the checksum is left to others.
+pub fn pseudo_header(datagram: &[u8]) -> u16 {
+    folded(sum_of_pseudo_header(datagram))
+}
+
+fn sum_of_pseudo_header(datagram: &[u8]) -> u64 {
+    let addresses = sum(datagram.get(12..IP).unwrap_or_default());
+    addresses + u64::from(PROTOCOL_UDP) + datagram.len().saturating_sub(IP) as u64
+}
+
 /// The checksum of bytes whose own field is zero (RFC 1071); 0 if the field has the checksum.
 pub fn checksum(bytes: &[u8]) -> u16 {
-    let of_two = |two: &[u8]| u32::from(two[0]) << 8 | two.get(1).copied().map_or(0, u32::from);
-    let mut sum: u32 = bytes.chunks(2).map(of_two).sum();
+    !folded(sum(bytes))
+}
+
+/// The sum of numbers of 16 bits, in parts of 32 bits: it is the same once it is folded (RFC 1071, section 2).
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().chain([&last]).map(|word| u64::from(u32::from_be_bytes(*word))).sum()
+}
+
+fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    sum as u16
 }
 
 #[cfg(test)]
@@ -221,13 +238,24 @@ mod tests {
     }
 
     #[test]
+    fn a_checksum_is_that_of_the_example_in_rfc_1071() {
+        // Section 3: the sum of 0001, f203, f4f5 and f6f7 is ddf2.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(checksum(&bytes), !0xddf2);
+        // A last byte by itself is followed by zeros.
+        assert_eq!(checksum(&bytes[..7]), checksum(&[&bytes[..7], &[0]].concat()));
+    }
+
+    #[test]
     fn a_checksum_that_a_host_has_left_out_is_written() {
         for payload in [&b"odd"[..], b"even", b""] {
             let mut datagram = udp(payload);
             fill_checksum(&mut datagram);
             let length = (UDP + payload.len()) as u8;
             let pseudo = [&datagram[12..20], &[0, PROTOCOL_UDP, 0, length], &datagram[IP..]].concat();
-            assert_eq!(checksum(&pseudo), 0, "{payload:?}");
+            assert_eq!((checksum(&pseudo), udp_checksum(&datagram)), (0, 0), "{payload:?}");
+            let without = [&datagram[12..20], &[0, PROTOCOL_UDP, 0, length]].concat();
+            assert_eq!(pseudo_header(&datagram), !checksum(&without));
         }
         let mut tcp = udp(b"another protocol");
         tcp[9] = PROTOCOL_TCP;
