@@ -109,9 +109,8 @@ impl Depths {
         if count > MOST_GROUPS {
             return Err(Malformed);
         }
-        // A group takes two bytes at least, and a depth as many.
-        let most = reader.0.len() / 2;
-        let mut groups = GroupDepths::with_room(most.min(count as usize), most);
+        // A group takes two bytes at least.
+        let mut groups = GroupDepths::with_room(count.min(reader.0.len() as u64 / 2) as usize);
         let mut last = 0u32;
         for _ in 0..count {
             let step = u32::try_from(reader.varint()?).map_err(|_| Malformed)?;

@@ -33,9 +33,9 @@ struct Row {
 }
 
 impl GroupDepths {
-    /// No groups, with memory for so many rows and depths.
-    pub(super) fn with_room(rows: usize, depths: usize) -> GroupDepths {
-        GroupDepths { rows: Vec::with_capacity(rows), depths: Vec::with_capacity(depths) }
+    /// No groups, with memory for so many rows.
+    pub(super) fn with_room(rows: usize) -> GroupDepths {
+        GroupDepths { rows: Vec::with_capacity(rows), depths: Vec::new() }
     }
 
     /// How many groups there are.
