@@ -1429,13 +1429,12 @@ class Expect(LabTable):
         cells. Takes a table whose keys are names of your choice. Example: {'queue': 'pie'}.
     repeats: How a cell's repeats are combined; by default their mean. Takes "mean", "median",
         "deviation", "variation". Default: "mean". Example: "mean".
-    against: The value to which this one is relative. With labels of levels, `{ background =
-        "newreno" }`, it is that of the cell which has these labels there and the same ones on all
-        other levels. It may be that of another group, `{ of = "foreground" }`, of another
-        codepoint, `{ class = "ect0" }`, or of another window, `{ in = "before" }`. With `{ engine =
-        "sim" }` it is that of the other engine, and is judged only where both engines have run.
-        Several of these may be combined. Takes a table whose keys are names of your choice.
-        Example: {'background': 'newreno'}.
+    against: The value to which this one is relative. With labels of levels, `{ background = "newreno"
+        }`, it is that of the cell which has these labels there and the same ones on all other levels.
+        It may be that of another group, `{ of = "foreground" }`, of another codepoint, `{ class =
+        "ect0" }`, or of another window, `{ in = "before" }`. With `{ engine = "sim" }` it is that of
+        the other engine, and is judged only where both engines have run. Several of these may be
+        combined. Takes a table whose keys are names of your choice. Example: {'background': 'newreno'}.
     as_: How the two values are combined; by default the change, in percent. Takes "change", "ratio",
         "difference". Example: "change".
     along: Judges, instead of the metric's value, the point along a level at which it passes a bound: `{
