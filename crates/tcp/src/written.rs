@@ -20,7 +20,7 @@ pub(crate) struct Written {
 
 /// A buffer is filled again when a third of it is free, so no more than three fills wait to be sent.
 const FILLS: usize = 4;
-/// Bytes that an application of weir writes with one call. A larger amount is several calls.
+/// Bytes that an application writes with one call, as those of live runs do (`TURN` of `kernel_socket.rs`). A larger amount is several calls.
 const CALL: u64 = 65_536;
 
 /// Data that the application has written without waiting.

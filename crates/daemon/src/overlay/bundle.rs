@@ -19,7 +19,7 @@ pub(super) struct Bundle {
     count: usize,
     /// Length of the first one's payload.
     segment: usize,
-    /// No further one can follow: the last one was shorter than the others, or of a kind of its own.
+    /// The last one was shorter than the others, so no further one can follow.
     is_closed: bool,
 }
 
