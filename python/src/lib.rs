@@ -11,6 +11,7 @@ mod progress;
 mod prototype;
 mod result;
 mod run;
+mod session;
 mod sweep;
 mod table;
 mod value;

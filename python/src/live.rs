@@ -7,7 +7,7 @@ use crate::attended::{Attended, warn};
 use crate::error;
 use crate::lab::Lab;
 use crate::result::{RunResult, open};
-use crate::run::{Name, Wanted, execution, refuse_failed};
+use crate::session::{Name, Wanted, execution, refuse_failed};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;

@@ -5,7 +5,7 @@ use crate::attended::{Attended, build};
 use crate::error;
 use crate::lab::Lab;
 use crate::result::RunResult;
-use crate::run::{Name, concluded};
+use crate::session::{Name, concluded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;

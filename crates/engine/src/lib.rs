@@ -64,9 +64,6 @@ use weir_fabric::Totals;
 use weir_plan::Run;
 use weir_record::Recorder;
 
-/// The names of all engines, in the order in which their runs stand side by side.
-pub(crate) const ENGINES: [&str; 2] = ["sim", "live"];
-
 /// Something that turns a run into records.
 pub trait Engine: Sync {
     /// `sim` or `live`.

@@ -2,7 +2,6 @@
 //! shard, with `runs.json` beside the records of its runs. Readers take both, and refuse folders that they cannot read: a
 //! run that is silently left out would make a mean wrong. Folders without any of these files are not weir's and are ignored.
 
-use crate::ENGINES;
 use crate::atomic_write::{DRAFT, OURS, remove_all, sync};
 use crate::cores::{cores, helper};
 use crate::error::{FolderError, at};
@@ -17,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_record::{
-    Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed, run_count, seal,
-    write_shard,
+    ENGINES, Gathered, RecordError, Records, Sealed, check_lengths, read_sealed, read_shard_sealed,
+    run_count, seal, write_shard,
 };
 
 /// The description of the run in a folder.

@@ -1,7 +1,6 @@
 //! What a result folder says of itself, without its records: for lists of many results. That the files of every run are there in their full
 //! length is another step, since it costs more; checksums are compared only when records are read.
 
-use crate::ENGINES;
 use crate::error::{FolderError, at};
 use crate::extent::Extent;
 use crate::location::{check_files, counts, descriptions};
@@ -13,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use weir_plan::Lab;
+use weir_record::ENGINES;
 
 /// What a result folder says of itself.
 #[derive(Debug)]

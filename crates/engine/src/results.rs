@@ -4,7 +4,6 @@ mod finished;
 
 pub use finished::FinishedRun;
 
-use crate::ENGINES;
 use crate::atomic_write::{atomic_write_with, create_folder};
 use crate::cores::on_all_cores;
 use crate::error::{FolderError, at};
@@ -23,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, write_json};
+use weir_record::{ENGINES, Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, write_json};
 
 /// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
 const BUFFER: usize = 128 << 10;

@@ -1,10 +1,11 @@
 //! The contents of `run.json`: the description of a run, without its records.
 
+use crate::Outcome;
 use crate::yardsticks::Yardsticks;
-use crate::{ENGINES, Outcome};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_plan::Run;
+use weir_record::ENGINES;
 
 /// The contents of `run.json`: the description of a run, without its records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -60,6 +60,9 @@ pub struct Config {
     pub depth_share: f64,
     /// Whether queue delays count in route delays.
     pub queue_delays: bool,
+    /// How long packets wait for each other before a host hands them over. What comes in that time must not slow a source down,
+    /// so K counts it; zero where each packet goes by itself.
+    pub turn: Span,
 }
 
 impl Default for Config {
@@ -74,6 +77,7 @@ impl Default for Config {
             limits: Limits::default(),
             depth_share: 0.01,
             queue_delays: false,
+            turn: Span::ZERO,
         }
     }
 }

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_base::{Rate, Span};
 
+/// The names of all engines, in the order in which their runs stand side by side.
+pub const ENGINES: [&str; 2] = ["sim", "live"];
+
 /// A run, described for metrics and reports. Indices in records refer to these lists.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
@@ -12,7 +15,7 @@ pub struct RunInfo {
     pub id: String,
     /// The lab's name.
     pub lab: String,
-    /// `sim` or `live`.
+    /// One of [`ENGINES`].
     pub engine: String,
     /// The seed.
     pub seed: u64,

@@ -47,7 +47,8 @@ pub use export::{ExportFormat, export, export_as, export_gathered};
 pub use frame::{Cells, Frame, FrameColumn};
 pub use gathered::Gathered;
 pub use info::{
-    FlowInfo, GroupInfo, LinkInfo, Param, Premises, RouteInfo, RunInfo, Sharing, StationInfo, WindowInfo,
+    ENGINES, FlowInfo, GroupInfo, LinkInfo, Param, Premises, RouteInfo, RunInfo, Sharing, StationInfo,
+    WindowInfo,
 };
 pub use json::{to_json, write_json};
 pub use metrics::{

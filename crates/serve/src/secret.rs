@@ -4,6 +4,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::fmt;
 use std::io;
 use subtle::ConstantTimeEq;
+use weir_base::Hex;
 
 /// Bytes of a secret: 128 bits cannot be guessed.
 const BYTES: usize = 16;
@@ -22,7 +23,7 @@ impl Secret {
         if getrandom(&mut bytes, GetRandomFlags::empty())? != BYTES {
             return Err(io::Error::other("the system gave too few random bytes"));
         }
-        Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Secret(Hex(&bytes).to_string()))
     }
 
     /// Whether a text is the secret. The time that this takes tells nothing but the length.

@@ -4,14 +4,13 @@
 //! Reading it takes microseconds, while the program has megabytes. A program without a build ID is hashed itself.
 
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use twox_hash::XxHash64;
-use weir_base::Prototype;
+use weir_base::{Hex, Prototype};
 
 /// Bytes that are read at once: the program with its line tables has tens of megabytes, and their pages cost more than their
 /// hash.
@@ -97,12 +96,7 @@ fn id_in_notes(mut notes: &[u8]) -> Option<String> {
         let start = 12 + name.checked_next_multiple_of(4)?;
         let end = start.checked_add(content)?;
         if u32_at(notes, 8)? == BUILD_ID && notes.get(12..12 + name)? == b"GNU\0" && content > 0 {
-            let mut id = String::new();
-            // Writing to a String cannot fail.
-            for byte in notes.get(start..end)? {
-                let _ = write!(id, "{byte:02x}");
-            }
-            return Some(id);
+            return Some(Hex(notes.get(start..end)?).to_string());
         }
         notes = notes.get(end.checked_next_multiple_of(4)?..)?;
     }

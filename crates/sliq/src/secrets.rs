@@ -7,7 +7,7 @@
 
 use super::seal::{Epoch, KEY, PHASE, low};
 use crate::wire::{HEADER, Header, Kind, TAG, whole};
-use core::fmt::Write;
+use weir_base::Hex;
 use zeroize::Zeroizing;
 
 /// What a line begins with.
@@ -33,15 +33,7 @@ impl Secrets {
 
     /// The line, without its end.
     pub fn line(&self) -> String {
-        let mut line = format!("{NAME} {:06x}", self.connection);
-        for secret in [&self.sent, &self.received] {
-            line.push(' ');
-            for byte in secret.iter() {
-                // Writing to a String cannot fail.
-                let _ = write!(line, "{byte:02x}");
-            }
-        }
-        line
+        format!("{NAME} {:06x} {} {}", self.connection, Hex(&*self.sent), Hex(&*self.received))
     }
 
     /// Reads a line.

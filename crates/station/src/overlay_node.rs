@@ -112,6 +112,8 @@ impl Config {
             limits: Limits::default(),
             depth_share: self.depth_share,
             queue_delays: self.queue_delays,
+            // A simulated host hands over each packet by itself.
+            turn: Span::ZERO,
         }
     }
 }

@@ -268,14 +268,15 @@ fn value(run: &RunSummary, rule: &Rule, subject: &Subject) -> Option<f64> {
 fn compare_subject(rule: &Rule, subject: &Subject, cells: &[CellPairs<'_>]) -> Vec<Comparison> {
     let mut rows = Vec::new();
     let mut cell_means = Vec::new();
+    let negligible = metric(&rule.metric).map_or(0.0, |metric| metric.negligible);
+    let difference = |a: f64, b: f64, scale: f64| difference(a, b, scale, rule.bound, negligible);
     for cell in cells {
         let values = cell.pairs.iter();
         let values: Vec<_> =
             values.map(|(a, b)| (value(a, rule, subject), value(b, rule, subject))).collect();
         let whole: Vec<(f64, f64)> = values.iter().filter_map(|(a, b)| a.zip(*b)).collect();
         let scale = mean(whole.iter().map(|pair| pair.0)).unwrap_or(0.0);
-        let differences: Vec<f64> =
-            whole.iter().map(|(a, b)| difference(*a, *b, scale, rule.bound)).collect();
+        let differences: Vec<f64> = whole.iter().map(|(a, b)| difference(*a, *b, scale)).collect();
         let means = (mean(values.iter().filter_map(|v| v.0)), mean(values.iter().filter_map(|v| v.1)));
         if means.0.is_none() && means.1.is_none() {
             continue;
@@ -284,8 +285,7 @@ fn compare_subject(rule: &Rule, subject: &Subject, cells: &[CellPairs<'_>]) -> V
         rows.push(row(rule, subject, Some(cell.params.to_vec()), means, &differences));
     }
     if rows.len() > 1 {
-        let differences: Vec<f64> =
-            cell_means.iter().map(|(a, b)| difference(*a, *b, *a, rule.bound)).collect();
+        let differences: Vec<f64> = cell_means.iter().map(|(a, b)| difference(*a, *b, *a)).collect();
         let means = (mean(cell_means.iter().map(|p| p.0)), mean(cell_means.iter().map(|p| p.1)));
         rows.push(row(rule, subject, None, means, &differences));
     }
@@ -306,11 +306,13 @@ fn row(
     Comparison { cell, metric, group, window, reference, other, difference, bound: rule.bound, verdict }
 }
 
-/// Other minus reference, divided by `scale` if the bound is relative. Equal values have no difference, even with scale 0.
-fn difference(reference: f64, other: f64, scale: f64, bound: Bound) -> f64 {
+/// Other minus reference, divided by `scale` if the bound is relative. Then values that differ by `negligible` or less have no
+/// difference, even with scale 0.
+fn difference(reference: f64, other: f64, scale: f64, bound: Bound, negligible: f64) -> f64 {
     match bound {
-        Bound::Relative(_) if other != reference => (other - reference) / scale.abs(),
-        _ => other - reference,
+        Bound::Relative(_) if (other - reference).abs() <= negligible => 0.0,
+        Bound::Relative(_) => (other - reference) / scale.abs(),
+        Bound::Absolute(_) => other - reference,
     }
 }
 

@@ -122,6 +122,21 @@ fn runs_are_paired_by_cell_and_repeat_whatever_their_order() {
 }
 
 #[test]
+fn a_share_of_a_negligible_delay_is_no_difference() {
+    let delays = |delay| [1, 2, 3].map(|repeat| run("pie", repeat, [90.0, delay, 50.0]));
+    let verdict = |live, sim, bound| {
+        let row = compare(&delays(live), &delays(sim), &rule("queue_delay_ms", bound)).rows.remove(0);
+        (row.difference.map(|difference| difference.mean), row.verdict)
+    };
+    // 10 us are negligible: an empty queue's 0.5 us beside 0 agree, as do 10 beside 0.
+    assert_eq!(verdict(0.0005, 0.0, Bound::Relative(0.15)), (Some(0.0), Verdict::Agree));
+    assert_eq!(verdict(0.01, 0.0, Bound::Relative(0.15)), (Some(0.0), Verdict::Agree));
+    assert_eq!(verdict(0.1, 0.08, Bound::Relative(0.15)).1, Verdict::Differ);
+    // A bound in milliseconds stands for itself.
+    assert_eq!(verdict(0.005, 0.0, Bound::Absolute(0.001)).1, Verdict::Differ);
+}
+
+#[test]
 fn over_all_cells_each_cell_is_one_pair_and_relative_differences_are_the_cells_own() {
     let live = [run("pie", 1, [90.0, 10.0, 50.0]), run("tail", 1, [90.0, 100.0, 50.0])];
     let sim = [run("pie", 1, [90.0, 11.0, 50.0]), run("tail", 1, [90.0, 110.0, 50.0])];

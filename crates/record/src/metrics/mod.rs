@@ -119,6 +119,9 @@ pub struct Metric {
     pub source: &'static str,
     /// Default bound within which two results agree; `None` if comparisons judge it only when asked to.
     pub bound: Option<Bound>,
+    /// Difference, in its unit, up to which two values count as equal where the bound is a share: a share of almost nothing
+    /// says nothing.
+    pub negligible: f64,
     /// The values that it can have: any other is an error of weir itself.
     pub domain: Domain,
     /// What a subject of a run did that has no value of it, for example `did not complete`; empty if there is nothing to say.
@@ -145,6 +148,7 @@ impl Metric {
         definition: "",
         source: "",
         bound: None,
+        negligible: 0.0,
         domain: Domain::NotNegative,
         absent: "",
         plot: None,

@@ -1,10 +1,11 @@
 //! Checks a claim against the tree: the levels, labels, groups, links and metrics that it names must
 //! exist.
 
-use super::written::{CLASS, ENGINE, ENGINES, IN, OF, Values, codepoint};
+use super::written::{CLASS, ENGINE, IN, OF, Values, codepoint};
 use super::{Along, Written};
 use weir_base::CODEPOINTS;
 use weir_plan::{Entry, Fault, Names, Origin, suggest};
+use weir_record::ENGINES;
 
 /// All errors in a claim.
 pub(super) fn faults(claim: &Written, entry: Entry<'_>, known: &Names<'_>) -> Vec<Fault> {

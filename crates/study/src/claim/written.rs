@@ -119,8 +119,6 @@ pub(super) const CLASS: &str = "class";
 pub(super) const IN: &str = "in";
 /// The key of `against` that names the engine.
 pub(super) const ENGINE: &str = "engine";
-/// The engines.
-pub(super) const ENGINES: [&str; 2] = ["sim", "live"];
 
 impl Written {
     /// The claims that it states. It must have been checked.
