@@ -6,6 +6,7 @@
 
 mod pace;
 
+pub use pace::CATCH_UP;
 pub(crate) use pace::Credit;
 
 use crate::utility::{Config, Rule, Seen, Verdict, flog, log, strap};

@@ -60,8 +60,8 @@ pub struct Config {
     pub depth_share: f64,
     /// Whether queue delays count in route delays.
     pub queue_delays: bool,
-    /// How long packets wait for each other before a host hands them over. What comes in that time must not slow a source down,
-    /// so K counts it; zero where each packet goes by itself.
+    /// The time whose packets a host may hand over at once. What comes in that time must not slow a source down, so K counts it; zero
+    /// where each packet goes by itself.
     pub turn: Span,
 }
 

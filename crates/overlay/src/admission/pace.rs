@@ -3,7 +3,7 @@
 use weir_base::{Bytes, Rate, Span, Time};
 
 /// Longest time by which a late packet may be caught up (digest A 7.3).
-const CATCH_UP: Span = Span::from_millis(2);
+pub const CATCH_UP: Span = Span::from_millis(2);
 
 /// Credit in billionths of a bit: a rate in bit/s gives a whole number of them in each nanosecond, so nothing is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

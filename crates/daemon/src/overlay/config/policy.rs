@@ -1,13 +1,11 @@
 //! What all nodes of an overlay have in common.
 
 use serde::Deserialize;
-use weir_base::{Bytes, Span};
+use weir_base::Bytes;
+use weir_overlay::admission::CATCH_UP;
 use weir_overlay::gradient::Gradients;
 use weir_overlay::{depth, zombie};
 use weir_sliq::hop;
-
-/// Programs send in bursts of a timer's period (iperf3: a millisecond), and a node serves its sockets in turn.
-const TURN: Span = Span::from_millis(1);
 
 /// The parameters of all nodes, and of the connections between them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -45,7 +43,8 @@ impl Policy {
             gradients: Gradients { hysteresis: self.hysteresis, hop_bias: self.hop_bias },
             depth_share: self.depth_share,
             queue_delays: self.queue_delays,
-            turn: TURN,
+            // A node that was late admits at once what it has missed.
+            turn: CATCH_UP,
             ..weir_overlay::Config::default()
         }
     }
