@@ -444,18 +444,16 @@ impl Admission {
     }
 }
 
-/// K for a network with links of these capacities, of which the order does not matter: [`K_PER_CAPACITY`] times the median capacity, or if
-/// that is more the largest times [`K_PER_FASTEST`] or what it carries in a `turn` of the hosts, rounded up to a power of two. `None` without
-/// a link.
+/// K for a network with links of these capacities, of which the order does not matter: [`K_PER_CAPACITY`] times the median capacity, or
+/// [`K_PER_FASTEST`] times the largest if that is more, rounded up to a power of two. `None` without a link.
 ///
 /// K must be one value in the network: a flow's share of a bottleneck is K p. So one node computes it, and the others take what it
 /// floods ([`crate::linkstate`]).
-pub fn derive_k(capacities: &mut [Rate], turn: Span) -> Option<f64> {
+pub fn derive_k(capacities: &mut [Rate]) -> Option<f64> {
     capacities.sort_unstable();
     let largest = capacities.last()?.bits_per_sec() as f64;
     let median = capacities[(capacities.len() - 1) / 2].bits_per_sec() as f64;
-    let fills = K_PER_FASTEST.max(largest * turn.as_secs_f64());
-    let least = (K_PER_CAPACITY * median).max(fills * largest);
+    let least = (K_PER_CAPACITY * median).max(K_PER_FASTEST * largest);
     (least > 0.0).then(|| libm::exp2(libm::ceil(libm::log2(least))))
 }
 

@@ -197,7 +197,7 @@ impl Edge {
         let Edge { entries, bins, meters, .. } = self;
         first = 0;
         while let Some((meter, bin, equation)) = meters.due(first, now) {
-            let rate = bins.look(bin, node).map(|(k, price)| equation.rate(k, price));
+            let rate = bins.look(bin, node, now).map(|(k, price)| equation.rate(k, price));
             meters.look(meter, rate, now, |at, rate, lacks| {
                 if let Some(entry) = &mut entries[at] {
                     entry.open(rate, lacks, now);

@@ -60,9 +60,9 @@ pub struct Config {
     pub depth_share: f64,
     /// Whether queue delays count in route delays.
     pub queue_delays: bool,
-    /// The time whose packets a host may hand over at once. What comes in that time must not slow a source down, so K counts it; zero
-    /// where each packet goes by itself.
-    pub turn: Span,
+    /// The time whose packets a host may hand over at once. The price is the least depth in that time, so that a burst is not taken for a
+    /// queue; zero where each packet goes by itself.
+    pub burst: Span,
 }
 
 impl Default for Config {
@@ -77,7 +77,7 @@ impl Default for Config {
             limits: Limits::default(),
             depth_share: 0.01,
             queue_delays: false,
-            turn: Span::ZERO,
+            burst: Span::ZERO,
         }
     }
 }
@@ -433,6 +433,11 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// Whether it forwards nothing of other nodes.
     pub fn is_drained(&self) -> bool {
         self.is_drained
+    }
+
+    /// The time whose packets a host may hand over at once.
+    pub(crate) fn burst(&self) -> Span {
+        self.config.burst
     }
 
     /// The depth that admits packets of flows with these receivers, of a group those that are meant. `None` while none of them can be reached,

@@ -113,7 +113,7 @@ impl Config {
             depth_share: self.depth_share,
             queue_delays: self.queue_delays,
             // A simulated host hands over each packet by itself.
-            turn: Span::ZERO,
+            burst: Span::ZERO,
         }
     }
 }

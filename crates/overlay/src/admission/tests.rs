@@ -131,20 +131,12 @@ fn at_rate_zero_nothing_goes_until_the_depth_falls() {
 
 #[test]
 fn k_follows_the_median_capacity_and_never_starves_the_fastest_link() {
-    let k = |capacities: &[Rate]| derive_k(&mut capacities.to_vec(), Span::ZERO);
+    let k = |capacities: &[Rate]| derive_k(&mut capacities.to_vec());
     let equal = [mbit(10); 30];
     assert_eq!(k(&equal), Some(libm::exp2(41.0)));
     assert_eq!(k(&[mbit(10), mbit(10), mbit(1)]), k(&equal));
     assert_eq!(k(&[mbit(10), mbit(10), mbit(1000)]), Some(libm::exp2(44.0)));
     assert_eq!(k(&[]), None);
-}
-
-#[test]
-fn where_hosts_hand_over_a_millisecond_together_k_has_room_for_it() {
-    let k = |capacities: &[Rate]| derive_k(&mut capacities.to_vec(), Span::from_millis(1));
-    // 1e9 bit/s carry 1e6 bits in a millisecond: 1e15, and 2^50 is the next power of two. 10 Mbit/s carry less than a packet.
-    assert_eq!(k(&[mbit(10), mbit(10), mbit(1000)]), Some(libm::exp2(50.0)));
-    assert_eq!(k(&[mbit(10); 30]), Some(libm::exp2(41.0)));
 }
 
 #[test]

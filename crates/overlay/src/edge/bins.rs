@@ -4,7 +4,7 @@ use crate::cat::Cat;
 use crate::node::Node;
 use crate::nodes::Nodes;
 use crate::packet::{Body, Key};
-use weir_base::Bytes;
+use weir_base::{Bytes, Time, WindowedMin};
 
 /// A bin, as flows for the same receivers see it.
 #[derive(Debug)]
@@ -12,9 +12,11 @@ pub(super) struct Bin {
     /// Its name, and the receivers of a group that are meant.
     pub(super) to: Key,
     pub(super) interested: Option<Nodes>,
-    /// The depth that was seen last, and the most since the planner was told.
+    /// The price that was seen last, and the most since the planner was told.
     pub(super) price: Bytes,
     pub(super) peak: Bytes,
+    /// The depths of the last burst's time.
+    depths: WindowedMin<Bytes>,
     flows: usize,
 }
 
@@ -32,7 +34,8 @@ impl Bins {
             self.bins[at].flows += 1;
             return at;
         }
-        let bin = Bin { to, interested, price: Bytes::ZERO, peak: Bytes::ZERO, flows: 1 };
+        let (price, peak, depths) = (Bytes::ZERO, Bytes::ZERO, WindowedMin::new());
+        let bin = Bin { to, interested, price, peak, depths, flows: 1 };
         match self.bins.iter().position(|bin| bin.flows == 0) {
             Some(at) => {
                 self.bins[at] = bin;
@@ -66,9 +69,16 @@ impl Bins {
     }
 
     /// Reads K and the price of a bin; `None` if one is not known.
-    pub(super) fn look<B: Body, C: Cat>(&mut self, at: usize, node: &Node<B, C>) -> Option<(f64, Bytes)> {
+    pub(super) fn look<B: Body, C: Cat>(
+        &mut self,
+        at: usize,
+        node: &Node<B, C>,
+        now: Time,
+    ) -> Option<(f64, Bytes)> {
         let bin = &mut self.bins[at];
-        let (k, price) = (node.k()?, node.price_of(bin.to, bin.interested)?);
+        let (k, depth) = (node.k()?, node.price_of(bin.to, bin.interested)?);
+        let burst = node.burst();
+        let price = if burst.is_zero() { depth } else { bin.depths.update(burst, now, depth) };
         bin.price = price;
         bin.peak = bin.peak.max(price);
         Some((k, price))

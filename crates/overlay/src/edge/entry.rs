@@ -100,7 +100,7 @@ impl Entry {
         node: &Node<B, C>,
         now: Time,
     ) -> bool {
-        let Some((k, depth)) = bins.look(self.bin, node) else { return false };
+        let Some((k, depth)) = bins.look(self.bin, node, now) else { return false };
         self.admission.update(&Seen { k, depth, loss: node.loss(self.at) }, now);
         if let Some(seat) = self.take_seat(meters) {
             meters.note(seat, self.admission.rate(), now);

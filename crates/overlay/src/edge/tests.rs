@@ -4,7 +4,7 @@ use crate::admission::Standing;
 use crate::context::{Context, Inner};
 use crate::forward::Reason;
 use crate::harness::{Load, Net, OVERHEAD, at, node};
-use crate::node::{Admitted, Config, Discard, Output, Signal};
+use crate::node::{Admitted, Config, Discard, FlowAt, Output, Signal};
 use crate::nodes::Nodes;
 use crate::packet::Packet;
 use crate::utility::{Config as Utility, log, strap};
@@ -29,6 +29,8 @@ const BEGINS: u64 = 1000;
 struct Place {
     edge: Edge,
     node: Node<Load, Wire>,
+    /// The flow whose packets wait.
+    filler: FlowAt,
     now: Time,
     /// Calls of the timer, and the flows that opened, with the time of each.
     calls: usize,
@@ -37,19 +39,30 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
+        Place::with_bursts(Span::ZERO)
+    }
+
+    /// Its host hands over at once what comes in this time.
+    fn with_bursts(burst: Span) -> Place {
         let zombies = zombie::Config::None(Default::default());
-        let mut net = Net::new(2, Config { k: Some(8e9), zombies, asap: false, ..Config::default() });
+        let mut net = Net::new(2, Config { k: Some(8e9), zombies, asap: false, burst, ..Config::default() });
         net.link(0, 1, 10, Span::from_millis(1));
         net.run(at(BEGINS));
         let mut node = net.nodes.swap_remove(0);
-        let flow = node.open_flow(self::node(1), None, false, Inner::default());
-        while node.price_of(self::node(1), None) < Some(Bytes::new(10_000)) {
-            let load =
-                Load { source: 0, bytes: PACKET, sent: at(BEGINS), trace: Nodes::EMPTY, came_back: false };
-            node.admit(flow, Admitted::default(), load, at(BEGINS), &mut Nothing);
-        }
+        let filler = node.open_flow(self::node(1), None, false, Inner::default());
         let edge = Edge::new(false);
-        Place { edge, node, now: at(BEGINS), calls: 0, opened: Vec::new() }
+        let mut place = Place { edge, node, filler, now: at(BEGINS), calls: 0, opened: Vec::new() };
+        place.fill();
+        place
+    }
+
+    /// Packets come until the depth is 10,000 bytes.
+    fn fill(&mut self) {
+        while self.node.price_of(self::node(1), None) < Some(Bytes::new(10_000)) {
+            let load =
+                Load { source: 0, bytes: PACKET, sent: self.now, trace: Nodes::EMPTY, came_back: false };
+            self.node.admit(self.filler, Admitted::default(), load, self.now, &mut Nothing);
+        }
     }
 
     /// A flow that has begun.
@@ -139,6 +152,32 @@ fn when_the_price_falls_a_flow_opens_at_its_new_rate() {
     // 2,050 of 8,000 bits were given until then, and the cap of 1 Mbit/s gives the rest.
     assert_about(place.opened[0], flow, 20_500 + 5950);
     assert_eq!(place.edge.price(flow), Bytes::ZERO);
+}
+
+#[test]
+fn the_price_is_the_least_depth_of_the_time_of_a_burst() {
+    let mut place = Place::with_bursts(Span::from_millis(2));
+    let flow = place.sent(1.0);
+    let full = place.edge.price(flow);
+    assert_eq!(full, place.node.price_of(node(1), None).unwrap());
+    place.run(Span::from_millis(1));
+    place.drain();
+    // The price is read each millisecond while a flow waits.
+    place.run(Span::from_millis(1));
+    assert_eq!(place.edge.price(flow), Bytes::ZERO);
+    let wire = place.node.cat_mut(0).unwrap();
+    *wire = Wire::new(Rate::from_bits_per_sec(1), Span::ZERO, 0.0, Bytes::new(OVERHEAD));
+    let drained = place.now;
+    place.fill();
+    let mut prices = Vec::new();
+    for _ in 0..4 {
+        place.edge.has_sent(flow, PACKET, &place.node, place.now);
+        prices.push((place.now.since(drained).as_micros(), place.edge.price(flow)));
+        place.run(Span::from_millis(1));
+    }
+    // What came within 2 ms of an empty queue is a burst. What is still there after that is a queue.
+    assert!(prices[..2].iter().all(|(_, price)| *price == Bytes::ZERO), "{prices:?}");
+    assert!(prices[3].1 >= Bytes::new(10_000), "{prices:?}");
 }
 
 #[test]

@@ -347,7 +347,7 @@ impl<B: Body, C: Cat> Node<B, C> {
     /// K as this node would have it, from all capacities that are announced; as a power of two.
     fn derive_k(&mut self) -> Option<u8> {
         self.database.capacities(&mut self.scratch.capacities);
-        let derived = derive_k(&mut self.scratch.capacities, self.config.turn)?;
+        let derived = derive_k(&mut self.scratch.capacities)?;
         let k = hold_k(self.k, derived);
         self.k = Some(k);
         Some(libm::log2(k) as u8)

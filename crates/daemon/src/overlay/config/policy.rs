@@ -44,7 +44,7 @@ impl Policy {
             depth_share: self.depth_share,
             queue_delays: self.queue_delays,
             // A node that was late admits at once what it has missed.
-            turn: CATCH_UP,
+            burst: CATCH_UP,
             ..weir_overlay::Config::default()
         }
     }
