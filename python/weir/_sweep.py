@@ -41,8 +41,8 @@ TASKS_A_THREAD = 4
 """Tasks that each thread of the cluster gets at least, if the lab has so many runs: the last tasks keep few threads waiting."""
 AHEAD = 2
 """Tasks for each thread that the scheduler has at a time: a thread never waits, and few results wait to be taken."""
-LOOK = 0.25
-"""Seconds between two looks at the cluster."""
+LOOK = 1.0
+"""Seconds between two looks at the cluster, each of which costs a question to the scheduler."""
 
 
 def sweep(
