@@ -43,9 +43,9 @@ python: build
 python-stubs:
 	WEIR=$(WEIR) $(TARGET)/python/environment/bin/python python/tests/stubs.py python/weir
 
-## python-speed: measures controllers in Python and a sweep over Dask, with the wheel of `make python` (idle)
+## python-speed: measures the Python package and a sweep over Dask, with the wheel of `make python` (idle)
 python-speed: python
-	$(TARGET)/python/environment/bin/python scripts/python-speed
+	$(TARGET)/python/environment/bin/python scripts/python-speed $(WEIR)
 	$(TARGET)/python/environment/bin/python scripts/python-sweep
 
 ## install: installs the binary and its shell completions

@@ -13,6 +13,9 @@ use weir_record::{Cells, Frame, FrameColumn, Gathered, Records, Summary, Tidy};
 use weir_report::plot::{Figure, Kind, PIXELS, Wanted};
 use weir_session::Done;
 
+/// A batch of records has at least so many rows, if there are so many: what takes a table looks at each column of each batch.
+const BATCH: usize = 1 << 16;
+
 /// Opens a result folder, which weir.run() or `weir run` has written. Its records are read when they are first needed.
 ///
 /// Raises Error if the folder holds no results or cannot be read.
@@ -42,8 +45,12 @@ impl RunResult {
         if let Some(summary) = self.summary.get() {
             return Ok(summary);
         }
-        let computed = py.detach(|| self.results.summary(None)).map_err(error::results)?;
-        Ok(self.summary.get_or_init(|| computed))
+        let found = py.detach(|| match self.results.written_summary() {
+            Some(written) => Ok(written),
+            None => self.results.summary(None),
+        });
+        let found = found.map_err(error::results)?;
+        Ok(self.summary.get_or_init(|| found))
     }
 
     fn tidy(&self, py: Python<'_>, tidy: Tidy) -> PyResult<Table> {
@@ -115,8 +122,15 @@ impl RunResult {
         }
         let wanted = |place: usize| run.is_none_or(|run| runs[place].file.id == run);
         let read = py.detach(|| self.results.frames(named, wanted)).map_err(error::results)?;
-        let mut frames: Vec<Frame> =
-            read.into_iter().map(|(run, frame)| of_run(frame, &run.file.id)).collect();
+        let mut frames: Vec<Frame> = vec![];
+        for (run, frame) in read {
+            let frame = of_run(frame, &run.file.id);
+            let separate = match frames.last_mut() {
+                Some(last) if last.rows < BATCH => last.append(frame).err(),
+                _ => Some(frame),
+            };
+            frames.extend(separate);
+        }
         if frames.is_empty() {
             let none = Frame::of_gathered(&Gathered::from(&Records::default()), named);
             frames.push(of_run(none.map_err(|error| error::failed(error.to_string()))?, ""));

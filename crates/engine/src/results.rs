@@ -13,9 +13,9 @@ use crate::lock::Lock;
 use crate::prototypes;
 use crate::rerun::{current, unfinished};
 use crate::run_file::cell_id;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +24,8 @@ use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
 use weir_record::{ENGINES, Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, write_json};
 
+/// The version of weir that computes summaries.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Size in bytes of the buffer through which `summary.json` is written: the kernel takes what is still in a core's cache.
 const BUFFER: usize = 128 << 10;
 
@@ -252,6 +254,22 @@ impl Results {
         Ok(self.gather(self.each(|_| true, summarise)?))
     }
 
+    /// The summary of all runs after their own warm-up that `summary.json` holds; `None` if this version of weir has not written it, or not
+    /// since the last of the runs.
+    pub fn written_summary(&self) -> Option<Summary> {
+        let path = current(&self.path, "summary.json");
+        let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+        let written = modified(&path)?;
+        let folders: BTreeSet<&Path> = self.runs.iter().map(|run| run.location.folder()).collect();
+        if !folders.into_iter().all(|folder| modified(folder).is_some_and(|at| at <= written)) {
+            return None;
+        }
+        let summary: Summary = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let ids = self.runs.iter().map(|run| &run.file.id);
+        let is_current = summary.weir_version == VERSION && summary.runs.iter().map(|run| &run.id).eq(ids);
+        is_current.then_some(summary)
+    }
+
     /// The summary of all runs after their own warm-up. `known` holds the summaries, by id, that were computed when runs ended.
     ///
     /// # Errors
@@ -268,7 +286,7 @@ impl Results {
 
     fn gather(&self, mut runs: Vec<RunSummary>) -> Summary {
         weir_record::add_harm(&mut runs);
-        let (lab, weir_version) = (self.lab.name().into(), env!("CARGO_PKG_VERSION").into());
+        let (lab, weir_version) = (self.lab.name().into(), VERSION.into());
         Summary { lab, weir_version, planned_runs: self.count().planned, runs }
     }
 

@@ -9,6 +9,7 @@ use crate::summary::Summary;
 use crate::table::{Batch, Column, PERCENTILES, Values, exported_names};
 use crate::tables::Table;
 use crate::tidy::{Tidy, table};
+use std::mem::discriminant;
 use std::path::Path;
 use std::sync::Arc;
 use weir_base::{Histogram, Span};
@@ -83,6 +84,25 @@ impl Frame {
         Frame::of(&table.columns(), batch).map_err(|what| RecordError::corrupt(Path::new(table.name()), what))
     }
 
+    /// Appends the rows of another frame of the same table.
+    ///
+    /// # Errors
+    /// The frame, if its columns are others.
+    pub fn append(&mut self, other: Frame) -> Result<(), Frame> {
+        let alike = |(own, other): (&FrameColumn, &FrameColumn)| {
+            own.name == other.name && discriminant(&own.cells) == discriminant(&other.cells)
+        };
+        let columns = self.columns.iter().zip(&other.columns);
+        if self.columns.len() != other.columns.len() || !columns.into_iter().all(alike) {
+            return Err(other);
+        }
+        for (own, other) in self.columns.iter_mut().zip(other.columns) {
+            own.cells.append(other.cells);
+        }
+        self.rows += other.rows;
+        Ok(())
+    }
+
     fn of(columns: &[Column], batch: Batch) -> Result<Frame, String> {
         let rows = batch.rows;
         let mut all = Vec::new();
@@ -91,6 +111,24 @@ impl Frame {
             all.extend(names.zip(cells(values)?).map(|(name, cells)| FrameColumn { name, cells }));
         }
         Ok(Frame { columns: all, rows })
+    }
+}
+
+impl Cells {
+    /// Appends the cells of a column of the same kind.
+    fn append(&mut self, other: Cells) {
+        match (self, other) {
+            (Cells::Integers(own), Cells::Integers(other)) => own.extend(other),
+            (Cells::OptionalIntegers(own), Cells::OptionalIntegers(other)) => own.extend(other),
+            (Cells::Reals(own), Cells::Reals(other)) => own.extend(other),
+            (Cells::OptionalReals(own), Cells::OptionalReals(other)) => own.extend(other),
+            (Cells::Names(own, names), Cells::Names(other, others)) => {
+                let moved = names.len() as u32;
+                own.extend(other.into_iter().map(|code| code + moved));
+                names.extend(others);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -172,6 +210,23 @@ mod tests {
         // The first holds 1, 3 and 20 ms.
         assert_eq!((first("delay_count"), first("delay_mean_ns")), (Some(3), Some(8_000_000)));
         assert_eq!((first("delay_min_ns"), first("delay_max_ns")), (Some(1_000_000), Some(20_000_000)));
+    }
+
+    #[test]
+    fn rows_of_two_frames_follow_each_other_with_their_own_names() {
+        let column = |name: &str, cells| FrameColumn { name: name.into(), cells };
+        let of = |name: &str, numbers: Vec<u64>| {
+            let rows = numbers.len();
+            let names = Cells::Names(vec![0; rows], vec![name.into()]);
+            Frame { columns: vec![column("run", names), column("n", Cells::Integers(numbers))], rows }
+        };
+        let mut both = of("a", vec![1, 2]);
+        both.append(of("b", vec![3])).unwrap();
+        let names = Cells::Names(vec![0, 0, 1], vec!["a".into(), "b".into()]);
+        let columns = vec![column("run", names), column("n", Cells::Integers(vec![1, 2, 3]))];
+        assert_eq!(both, Frame { columns, rows: 3 });
+        let other = Frame { columns: vec![column("run", Cells::Reals(vec![]))], rows: 0 };
+        assert_eq!((both.append(other.clone()), both.rows), (Err(other), 3));
     }
 
     #[test]

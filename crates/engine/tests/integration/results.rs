@@ -75,6 +75,33 @@ fn a_rerun_of_some_runs_ends_with_those_new_and_the_others_as_they_were() {
 }
 
 #[test]
+fn a_summary_is_taken_from_its_file_until_a_run_is_newer_or_missing() {
+    for runs in [6, 201] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path();
+        run(&MadeUp::default(), &lab(runs), out, &Jobs::default(), everything);
+        let open = || Results::open(out).unwrap();
+        assert_eq!(open().written_summary(), None, "none was written");
+        let computed = open().summary(None).unwrap();
+        open().write_summary(&computed).unwrap();
+        assert_eq!(open().written_summary().as_ref(), Some(&computed));
+        // A file that lacks a run.
+        let mut fewer = computed.clone();
+        fewer.runs.pop();
+        open().write_summary(&fewer).unwrap();
+        assert_eq!(open().written_summary(), None);
+        // A run that has come since.
+        open().write_summary(&computed).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let first = open().runs[0].location.folder().to_owned();
+        fs::write(first.join("notes.txt"), "mine").unwrap();
+        assert_eq!(open().written_summary(), None);
+        open().write_summary(&computed).unwrap();
+        assert_eq!(open().written_summary(), Some(computed));
+    }
+}
+
+#[test]
 fn a_failed_rerun_leaves_the_older_set_and_is_retried() {
     let place = tempfile::tempdir().unwrap();
     first_set(place.path(), 3);
