@@ -4,6 +4,7 @@ use super::{Distribution, METRICS, Metric, Value};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Values by metric name, in the registry's order; an object in JSON.
@@ -165,6 +166,9 @@ impl Serialize for Metrics {
 
 impl<'de> Deserialize<'de> for Metrics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
+        /// A name, copied only where the text has it with escapes.
+        #[derive(Deserialize)]
+        struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
         struct Entries;
         impl<'de> Visitor<'de> for Entries {
             type Value = Metrics;
@@ -173,7 +177,7 @@ impl<'de> Deserialize<'de> for Metrics {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
                 let mut metrics = Metrics::default();
-                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                while let Some((Key(name), value)) = map.next_entry::<Key<'_>, Value>()? {
                     metrics.put_named(&name, value);
                 }
                 Ok(metrics)
