@@ -41,8 +41,10 @@ TASKS_A_THREAD = 4
 """Tasks that each thread of the cluster gets at least, if the lab has so many runs: the last tasks keep few threads waiting."""
 AHEAD = 2
 """Tasks for each thread that the scheduler has at a time: a thread never waits, and few results wait to be taken."""
-LOOK = 1.0
-"""Seconds between two looks at the cluster, each of which costs a question to the scheduler."""
+LOOK = 0.25
+"""Seconds between two lines of progress."""
+ASK = 1.0
+"""Seconds between two questions to the scheduler, how large the cluster is."""
 
 
 def sweep(
@@ -174,15 +176,17 @@ class _Tasks:
         if not self.waiting:
             return
         self._check()
-        next_look = time.monotonic() + LOOK
+        next_look, next_question = time.monotonic() + LOOK, time.monotonic() + ASK
         try:
             while self.waiting or self.running:
                 while self.waiting and len(self.running) < AHEAD * max(threads, 1):
                     self._submit()
                 with contextlib.suppress(queue.Empty):
                     self._take_in(self.ended.get(timeout=LOOK))
+                if time.monotonic() >= next_question:
+                    threads, next_question = _threads(self.client), time.monotonic() + ASK
                 if time.monotonic() >= next_look:
-                    threads, next_look = _threads(self.client), time.monotonic() + LOOK
+                    next_look = time.monotonic() + LOOK
                     self._show(threads)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(

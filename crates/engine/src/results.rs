@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_base::Span;
 use weir_plan::{Diagnostics, Lab};
-use weir_record::{ENGINES, Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, write_json};
+use weir_record::{
+    ENGINES, Frame, Gathered, RecordError, Records, RunSummary, Summary, Table, check_lengths, write_json,
+};
 
 /// The version of weir that computes summaries.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -254,15 +256,21 @@ impl Results {
         Ok(self.gather(self.each(|_| true, summarise)?))
     }
 
-    /// The summary of all runs after their own warm-up that `summary.json` holds; `None` if this version of weir has not written it, or not
-    /// since the last of the runs.
+    /// The summary of all runs after their own warm-up that `summary.json` holds; `None` if this version of weir has not written it, if a file
+    /// of a run is newer, or if one is missing or has another length.
     pub fn written_summary(&self) -> Option<Summary> {
         let path = current(&self.path, "summary.json");
         let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
         let written = modified(&path)?;
         let folders: BTreeSet<&Path> = self.runs.iter().map(|run| run.location.folder()).collect();
-        if !folders.into_iter().all(|folder| modified(folder).is_some_and(|at| at <= written)) {
-            return None;
+        for folder in folders {
+            let as_written = |file: &str| {
+                let about = folder.join(file).metadata().ok()?;
+                about.modified().is_ok_and(|at| at <= written).then_some(about.len())
+            };
+            if modified(folder)? > written || check_lengths(folder, as_written).is_err() {
+                return None;
+            }
         }
         let summary: Summary = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         let ids = self.runs.iter().map(|run| &run.file.id);

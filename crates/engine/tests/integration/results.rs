@@ -97,7 +97,16 @@ fn a_summary_is_taken_from_its_file_until_a_run_is_newer_or_missing() {
         fs::write(first.join("notes.txt"), "mine").unwrap();
         assert_eq!(open().written_summary(), None);
         open().write_summary(&computed).unwrap();
-        assert_eq!(open().written_summary(), Some(computed));
+        assert_eq!(open().written_summary().as_ref(), Some(&computed));
+        // A table that was changed in its place, or cut.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let table = first.join("links.parquet");
+        let bytes = fs::read(&table).unwrap();
+        fs::write(&table, &bytes).unwrap();
+        assert_eq!(open().written_summary(), None);
+        fs::write(&table, &bytes[..bytes.len() - 1]).unwrap();
+        open().write_summary(&computed).unwrap();
+        assert_eq!(open().written_summary(), None);
     }
 }
 
