@@ -256,9 +256,9 @@ pub(crate) fn read_shard(folder: &Path) -> Result<Vec<ShardRun>, RecordError> {
     }
 }
 
-/// When a folder was last changed. `None` if it does not exist.
-fn written(folder: &Path) -> Option<SystemTime> {
-    fs::metadata(folder).and_then(|about| about.modified()).ok()
+/// When a file or folder was last changed. `None` if it does not exist.
+pub(crate) fn written(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|about| about.modified()).ok()
 }
 
 /// Fails unless a folder still holds the description of this run that was read before.

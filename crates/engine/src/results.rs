@@ -260,15 +260,14 @@ impl Results {
     /// of a run is newer, or if one is missing or has another length.
     pub fn written_summary(&self) -> Option<Summary> {
         let path = current(&self.path, "summary.json");
-        let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-        let written = modified(&path)?;
+        let written = location::written(&path)?;
         let folders: BTreeSet<&Path> = self.runs.iter().map(|run| run.location.folder()).collect();
         for folder in folders {
             let as_written = |file: &str| {
                 let about = folder.join(file).metadata().ok()?;
                 about.modified().is_ok_and(|at| at <= written).then_some(about.len())
             };
-            if modified(folder)? > written || check_lengths(folder, as_written).is_err() {
+            if location::written(folder)? > written || check_lengths(folder, as_written).is_err() {
                 return None;
             }
         }
