@@ -40,3 +40,22 @@ pub fn on_all_cores(pieces: usize, work: &(impl Fn() + Sync)) {
         work();
     });
 }
+
+/// Calls `each` for every item, on all cores, each core for a share of neighbouring items. The results have the order of the items.
+pub(crate) fn map_on_all_cores<T: Sync, U: Send>(items: &[T], each: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    let of_share = |share: &[T]| share.iter().map(&each).collect::<Vec<_>>();
+    let (mine, others) = items.split_at(items.len().div_ceil(cores()));
+    std::thread::scope(|scope| {
+        let others = others.chunks(mine.len().max(1));
+        let started = others.map(|share| (share, helper(scope, move || of_share(share))));
+        let started: Vec<_> = started.collect();
+        let mut results = of_share(mine);
+        for (share, helper) in started {
+            results.extend(match helper {
+                Some(helper) => helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                None => of_share(share),
+            });
+        }
+        results
+    })
+}

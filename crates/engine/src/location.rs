@@ -3,7 +3,7 @@
 //! run that is silently left out would make a mean wrong. Folders without any of these files are not weir's and are ignored.
 
 use crate::atomic_write::{DRAFT, OURS, remove_all, sync};
-use crate::cores::{cores, helper};
+use crate::cores::map_on_all_cores;
 use crate::error::{FolderError, at};
 use crate::extent::Extent;
 use crate::run_file::RunFile;
@@ -61,23 +61,7 @@ pub(crate) struct Found {
 pub(crate) fn find(runs: &Path) -> io::Result<Found> {
     let folders = folders(runs)?;
     // The descriptions of a large tree are some megabytes of JSON: all cores read them.
-    let share = folders.len().div_ceil(cores()).max(1);
-    let read = |folders: &[(String, PathBuf)]| {
-        folders.iter().map(|(name, path)| (name.clone(), runs_in(name, path))).collect::<Vec<_>>()
-    };
-    let all = std::thread::scope(|scope| {
-        let (mine, others) = folders.split_at(share.min(folders.len()));
-        let others = others.chunks(share).map(|folders| (folders, helper(scope, move || read(folders))));
-        let others: Vec<_> = others.collect();
-        let mut found = read(mine);
-        for (folders, helper) in others {
-            found.extend(match helper {
-                Some(helper) => helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                None => read(folders),
-            });
-        }
-        found
-    });
+    let all = map_on_all_cores(&folders, |(name, path)| (name.clone(), runs_in(name, path)));
     let mut found = Found::default();
     for (name, runs) in all {
         match runs {

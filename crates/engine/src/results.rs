@@ -1,11 +1,13 @@
 //! A result folder read back: its lab, its runs in the order of the tree, and the summary computed from their records.
 
 mod finished;
+mod written;
 
 pub use finished::FinishedRun;
+use written::parsed;
 
 use crate::atomic_write::{atomic_write_with, create_folder};
-use crate::cores::on_all_cores;
+use crate::cores::{map_on_all_cores, on_all_cores};
 use crate::error::{FolderError, at};
 use crate::folder::{ResultFolder, enter, is_results, only_staged};
 use crate::location::{self, Found, RunLocation, ShardRun};
@@ -271,7 +273,7 @@ impl Results {
                 return None;
             }
         }
-        let summary: Summary = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let summary = parsed(&fs::read(path).ok()?).ok()?;
         let ids = self.runs.iter().map(|run| &run.file.id);
         let is_current = summary.weir_version == VERSION && summary.runs.iter().map(|run| &run.id).eq(ids);
         is_current.then_some(summary)
