@@ -101,7 +101,9 @@ def test_files_that_the_lab_names_reach_the_workers(cluster, tmp_path, carry):
 def test_it_works_in_the_default_folder_and_tells_how_far_it_is(cluster, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("weir._progress.BETWEEN_LINES", 0.0)
-    weir.sweep(shards(800, "3 s"), cluster.client, report=False)
+    # The sweep may take less than a second, so it shows its progress as often as it can.
+    monkeypatch.setattr(_sweep, "LOOK", 0.01)
+    weir.sweep(shards(800), cluster.client, report=False)
     assert (tmp_path / "results" / "first" / "summary.json").is_file()
     assert " of 800 runs on 2 threads; " in capsys.readouterr().err
 
