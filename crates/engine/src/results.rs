@@ -7,7 +7,7 @@ pub use finished::FinishedRun;
 use written::parsed;
 
 use crate::atomic_write::{atomic_write_with, create_folder};
-use crate::cores::{map_on_all_cores, on_all_cores};
+use crate::cores::on_all_cores;
 use crate::error::{FolderError, at};
 use crate::folder::{ResultFolder, enter, is_results, only_staged};
 use crate::location::{self, Found, RunLocation, ShardRun};

@@ -24,6 +24,9 @@ use weir_overlay::{Inner, Reported};
 
 /// The most connections at a time. More are reset.
 const MOST: usize = 2000;
+/// Bytes that all hosts' connections may hold until the other proxies have them: half a second of a Gbit/s. Each has an equal share, so that
+/// a node with many connections keeps within its memory.
+const HELD: Bytes = Bytes::new(64 << 20);
 /// Open files that are left for all else.
 const OTHER_FILES: u64 = 64;
 /// Bytes that a segment's header takes beside its data, unless much is missing.
@@ -299,7 +302,8 @@ impl Proxies {
             let Some(at) = self.listed.pop() else { return };
             let Some(Some(connection)) = self.all.get_mut(at) else { continue };
             connection.is_listed = false;
-            connection.exchange(&mut self.space, now);
+            let share = Bytes::new(HELD.get() / self.by_flow.len().max(1) as u64);
+            connection.exchange(&mut self.space, share, now);
             let flow = connection.flow;
             loop {
                 let admission = site.admission(&flow, now, outside);

@@ -75,11 +75,11 @@ impl Connection {
         self.relay.receive(segment, admission, now);
     }
 
-    /// Moves bytes between the socket and the relay.
-    pub(super) fn exchange(&mut self, space: &mut [u8], now: Time) {
+    /// Moves bytes between the socket and the relay. It takes no more of the host's while it holds `share` of them.
+    pub(super) fn exchange(&mut self, space: &mut [u8], share: Bytes, now: Time) {
         self.relay.on_timer(now);
         if let Some(mut stream) = self.stream.take() {
-            match self.give(&mut stream, now).and_then(|()| self.take(&mut stream, space)) {
+            match self.give(&mut stream, now).and_then(|()| self.take(&mut stream, space, share)) {
                 Ok(()) if self.relay.gone().is_none() => self.stream = Some(stream),
                 Ok(()) => transparent::reset(stream),
                 Err(_) => self.relay.reset(),
@@ -132,9 +132,10 @@ impl Connection {
     }
 
     /// Takes what the host sends, as far as there is room.
-    fn take(&mut self, stream: &mut TcpStream, space: &mut [u8]) -> std::io::Result<()> {
+    fn take(&mut self, stream: &mut TcpStream, space: &mut [u8], share: Bytes) -> std::io::Result<()> {
         while self.can_read {
-            let room = self.relay.room().get().min(space.len() as u64) as usize;
+            let left = share.get().saturating_sub(self.outgoing.count());
+            let room = self.relay.room().get().min(left).min(space.len() as u64) as usize;
             if room == 0 {
                 break;
             }
@@ -191,5 +192,28 @@ impl Connection {
     /// Whether it may be forgotten.
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.relay.is_over(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    #[test]
+    fn it_takes_no_more_than_its_share_of_what_a_host_sends() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut host = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        host.write_all(&[7; 15_000]).unwrap();
+        let mut connection =
+            Connection::new(Inner::default(), stream, true, Bytes::new(1000), Time::from_nanos(0));
+        let mut space = [0; 4000];
+        for (share, held) in [(10_000, 10_000), (5_000, 10_000), (12_000, 12_000), (15_000, 15_000)] {
+            connection.can_read = true;
+            connection.exchange(&mut space, Bytes::new(share), Time::from_nanos(0));
+            assert_eq!(connection.outgoing.count(), held, "a share of {share}");
+        }
     }
 }

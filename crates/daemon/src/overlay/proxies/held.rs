@@ -11,6 +11,11 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Number of bytes that are held.
+    pub(super) fn count(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Appends bytes.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
