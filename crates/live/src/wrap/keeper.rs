@@ -22,6 +22,8 @@ use weir_linux::signals::Signals;
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the command at the far end has until it listens.
 const READY: Duration = Duration::from_secs(2);
+/// How long the keeper's word that the program runs may be under way.
+const TOLD: Duration = Duration::from_millis(500);
 /// Interval between two looks.
 const LOOK_UP: Duration = Duration::from_millis(5);
 
@@ -134,9 +136,21 @@ impl Keeper {
             if !signal.from_process {
                 continue;
             }
+            match self.running() {
+                None => drop(kill(self.process, libc::SIGTERM)),
+                Some(program) => drop(kill(program, signal.number)),
+            }
+        }
+    }
+
+    /// The program's process id; `None` if it does not run. Whoever sends a signal may know sooner than weir that it does.
+    fn running(&self) -> Option<u32> {
+        let begun = Instant::now();
+        loop {
             match self.program.load(Ordering::Acquire) {
-                0 => drop(kill(self.process, libc::SIGTERM)),
-                program => drop(kill(program, signal.number)),
+                0 if begun.elapsed() < TOLD => std::thread::sleep(LOOK_UP),
+                0 => return None,
+                program => return Some(program),
             }
         }
     }

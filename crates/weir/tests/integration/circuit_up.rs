@@ -270,14 +270,16 @@ fn an_unprivileged_user_is_told_which_privileges_are_missing() {
 /// Sends this many bytes to an address with weir's control, and returns how many arrived.
 #[cfg(feature = "kernel")]
 fn transfer(place: &Place, address: &str, bytes: usize) -> usize {
-    use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt::set_tcp_congestion};
+    use rustix::net::sockopt::set_tcp_congestion;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     let at = SocketAddr::new(address.parse().unwrap(), 0);
     let listener = place.receiver.inside(|| TcpListener::bind(at)).unwrap();
     let to = listener.local_addr().unwrap();
     let send = || {
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        // A program that another test starts meanwhile must not hold the connection open.
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         set_tcp_congestion(&socket, "weir_ctcp")?;
         connect(&socket, &to)?;
         TcpStream::from(socket).write_all(&vec![7; bytes])
