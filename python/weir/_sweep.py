@@ -150,6 +150,9 @@ def _scratch(parts: _weir._Parts) -> Iterator[tuple[Path, str]]:
     except OSError as why:
         raise error(str(why), "check that the folder is writable and has space; out=DIR writes elsewhere") from None
     finally:
+        # The token goes first: a task that ends after this removes what it wrote, and one that has ended before writes no more.
+        with contextlib.suppress(OSError):
+            (scratch / TOKEN).unlink()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
