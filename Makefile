@@ -113,8 +113,8 @@ agreement: build
 	scripts/agreement $(WEIR)
 
 ## judge: draws CELLS labs by SEED over the whole space of both engines and judges the simulator by live kernel TCP (idle, as root, about
-## a minute a cell); writes docs/judge.md. It goes on where it was stopped. With JUDGE=--resimulate another build is judged by the live runs
-## that are there
+## a minute a cell); writes docs/judge.md, and keeps the live runs in docs/judge/. It goes on where it was stopped, on another machine too.
+## With JUDGE=--resimulate another build is judged by the live runs that are there
 SEED  ?= 1
 CELLS ?= 40
 judge: build

@@ -99,6 +99,7 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
     let builds: Vec<&str> = builds.into_iter().collect();
     for state in states {
         let runs: usize = state.cells.values().map(|judged| judged.live).sum();
+        let kernels: Vec<&str> = state.kernels.iter().map(String::as_str).collect();
         line(
             text,
             format_args!(
@@ -106,7 +107,7 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
                 state.seed,
                 state.cells.len(),
                 state.date,
-                state.kernel
+                kernels.join(" and ")
             ),
         );
     }
@@ -328,7 +329,7 @@ mod tests {
             (2, judged(Outcome::Differs, Verdict::Differs)),
             (3, judged(Outcome::Invalid, Verdict::CannotTell)),
         ];
-        State { seed: 4, kernel: "6.18".into(), date: "2026-11-24".into(), cells: cells.into() }
+        State { seed: 4, kernels: ["6.18".into()].into(), date: "2026-11-24".into(), cells: cells.into() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! `weir-judge` is a program of its own, since it needs nothing of weir but its command line and its `summary.json`.
 //!
-//! In go a seed and a number of cells; out comes docs/judge.md. `session.rs` is the file to open first.
+//! In go a seed and a number of cells; out come docs/judge.md and the live runs in docs/judge/. `session.rs` is the file to open first.
 #![forbid(unsafe_code)]
 
 pub mod causes;
@@ -12,6 +12,7 @@ mod difference;
 pub mod document;
 pub mod draw;
 pub mod id;
+mod kept;
 mod live;
 pub mod measure;
 pub mod session;

@@ -18,7 +18,7 @@ use weir_judge::weir::{Trouble, Weir};
     name = "weir-judge",
     max_term_width = 100,
     after_help = "\
-After an interruption the same command goes on. Live runs are kept for every build of weir; another build simulates anew.
+After an interruption the same command goes on. Live runs are kept for every build of weir and every machine; another build simulates anew.
 Exit status: 0 no cell differs without a cause; 1 some do; 2 bad input, or a file or weir cannot be used."
 )]
 struct Arguments {
@@ -54,6 +54,9 @@ struct Arguments {
     /// Where sessions are kept
     #[arg(long, value_name = "DIR", default_value = "results/judge")]
     results: PathBuf,
+    /// Where the valid live runs are kept
+    #[arg(long, value_name = "DIR", default_value = "docs/judge")]
+    live: PathBuf,
     /// The document to write, of all sessions
     #[arg(long, value_name = "FILE", default_value = "docs/judge.md")]
     document: PathBuf,
@@ -95,7 +98,7 @@ fn judge(arguments: &Arguments) -> Result<ExitCode, String> {
         let text = document(&states, &causes, &version);
         std::fs::write(&arguments.document, text).map_err(Trouble::io(&arguments.document))
     };
-    let mut session = Session::open(&arguments.results, seed, weir).map_err(said)?;
+    let mut session = Session::open(&arguments.results, &arguments.live, seed, weir).map_err(said)?;
     session.run(&asked, |_| write()).and_then(|()| write()).map_err(said)?;
     let open = unexplained(&session::all(&arguments.results).map_err(said)?, &causes);
     let names: Vec<String> = open.iter().map(Id::to_string).collect();

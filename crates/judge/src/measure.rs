@@ -267,41 +267,57 @@ impl Measure {
     }
 }
 
-/// A measure and its subject: `queue delay of down`.
+/// A measure, by its place in [`MEASURES`], and its subject: `queue delay of down`.
 pub type Key = (usize, String);
 
-/// All values of a run: for each measure, by its place in [`MEASURES`], and each subject. `None` is undefined.
-pub fn values(run: &RunSummary) -> BTreeMap<Key, Option<f64>> {
-    let flows: usize = run.groups.iter().map(|group| group.flows).sum();
-    let mut values = BTreeMap::new();
-    for (place, measure) in MEASURES.iter().enumerate() {
-        let mut put = |of: &str, metrics: &Metrics| {
-            if let Some(value) = measure.value(metrics, flows) {
-                values.insert((place, of.to_owned()), value);
+/// What is compared of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The run's seed.
+    pub seed: u64,
+    /// By how much packets left the live network late on average, in ms; 0 for a simulated run, and where it is not known.
+    pub late_ms: f64,
+    /// The value of each measure and subject. `None` is undefined.
+    pub values: BTreeMap<Key, Option<f64>>,
+}
+
+impl Measured {
+    /// All measures of a run.
+    pub fn of(run: &RunSummary, late_ms: f64) -> Measured {
+        let flows: usize = run.groups.iter().map(|group| group.flows).sum();
+        let mut values = BTreeMap::new();
+        for (place, measure) in MEASURES.iter().enumerate() {
+            let mut put = |of: &str, metrics: &Metrics| {
+                if let Some(value) = measure.value(metrics, flows) {
+                    values.insert((place, of.to_owned()), value);
+                }
+            };
+            match measure.of {
+                Run => put("", &run.metrics),
+                Links => {
+                    let carrying = run.queues.iter().filter(|queue| !queue.carries.is_empty());
+                    carrying.for_each(|queue| put(&queue.link, &queue.metrics));
+                }
+                // One group has all of the goodput, and of two groups one share gives the other.
+                Groups if measure.name == "goodput share" => {
+                    let (groups, first) = (run.groups.len(), run.groups.first());
+                    first
+                        .filter(|_| groups > 1)
+                        .into_iter()
+                        .for_each(|group| put(&group.name, &group.metrics));
+                }
+                Groups => run.groups.iter().for_each(|group| put(&group.name, &group.metrics)),
             }
-        };
-        match measure.of {
-            Run => put("", &run.metrics),
-            Links => {
-                let carrying = run.queues.iter().filter(|queue| !queue.carries.is_empty());
-                carrying.for_each(|queue| put(&queue.link, &queue.metrics));
-            }
-            // One group has all of the goodput, and of two groups one share gives the other.
-            Groups if measure.name == "goodput share" => {
-                let (groups, first) = (run.groups.len(), run.groups.first());
-                first.filter(|_| groups > 1).into_iter().for_each(|group| put(&group.name, &group.metrics));
-            }
-            Groups => run.groups.iter().for_each(|group| put(&group.name, &group.metrics)),
         }
+        Measured { seed: run.seed, late_ms, values }
     }
-    values
 }
 
 /// The values of some runs, each measure and subject apart.
-pub fn gathered(runs: &[RunSummary]) -> BTreeMap<Key, Vec<Option<f64>>> {
-    let mut all: BTreeMap<Key, Vec<Option<f64>>> = BTreeMap::new();
-    for (key, value) in runs.iter().flat_map(values) {
-        all.entry(key).or_default().push(value);
+pub fn gathered(runs: &[Measured]) -> BTreeMap<&Key, Vec<Option<f64>>> {
+    let mut all: BTreeMap<&Key, Vec<Option<f64>>> = BTreeMap::new();
+    for (key, value) in runs.iter().flat_map(|run| &run.values) {
+        all.entry(key).or_default().push(*value);
     }
     all
 }

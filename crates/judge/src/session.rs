@@ -1,15 +1,16 @@
 //! A session: the cells of one seed, one after the other. Its folder holds each cell's lab and runs, and `session.json` with
-//! the verdicts. Everything is written whole, so that after `kill -9` the same command goes on.
+//! the verdicts; live runs are kept in the repository too. Everything is written whole, so that after `kill -9` the same command goes on.
 
 use crate::cell::{Cell, Value};
 use crate::draw::draw;
 use crate::id::Id;
+use crate::kept::Kept;
 use crate::shrink::{Failing, Shrunk, shrink};
 use crate::trial::{self, LIVE, MOST_LIVE, Outcome, Trial, Way};
 use crate::verdict::Row;
 use crate::weir::{Trouble, Weir, forget_invalid, write_whole};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,8 +41,8 @@ pub struct Asked {
 pub struct State {
     /// The session's seed.
     pub seed: u64,
-    /// The kernel of the live runs.
-    pub kernel: String,
+    /// The kernels of the live runs.
+    pub kernels: BTreeSet<String>,
     /// The day of the last verdict.
     pub date: String,
     /// The judged cells, by number.
@@ -73,7 +74,7 @@ pub struct Judged {
 impl Judged {
     fn new(build: &str, cell: &Cell, trial: Trial) -> Judged {
         let Trial { outcome, reason, live, rows } = trial;
-        let (line, keys) = (cell.line(), cell.keys());
+        let (line, keys, live) = (cell.line(), cell.keys(), live.len());
         Judged { build: build.into(), line, keys, outcome, reason, live, rows, shrunk: None }
     }
 }
@@ -84,17 +85,18 @@ pub struct Session {
     /// The session's folder.
     folder: PathBuf,
     weir: Weir,
+    kept: Kept,
     /// The verdicts.
     pub state: State,
     _lock: File,
 }
 
 impl Session {
-    /// Opens or begins the session of this seed below `results`.
+    /// Opens or begins the session of this seed below `results`; its live runs are kept in the folder `live`.
     ///
     /// # Errors
-    /// Another judge is at work in it, its live runs are another kernel's, or it cannot be read or written.
-    pub fn open(results: &Path, seed: u64, weir: Weir) -> Result<Session, Trouble> {
+    /// Another judge is at work in it, or it cannot be read or written.
+    pub fn open(results: &Path, live: &Path, seed: u64, weir: Weir) -> Result<Session, Trouble> {
         let folder = results.join(format!("seed-{seed}"));
         fs::create_dir_all(&folder).map_err(Trouble::io(&folder))?;
         let lock = folder.join("lock");
@@ -106,28 +108,24 @@ impl Session {
             }
             Err(TryLockError::Error(error)) => return Err(Trouble::io(&lock)(error)),
         }
-        let kernel = kernel();
-        let state =
-            read(&folder)?.unwrap_or_else(|| State { seed, kernel: kernel.clone(), ..State::default() });
-        if state.kernel != kernel {
-            let (there, folder) = (&state.kernel, folder.display());
-            return Err(Trouble::Io(format!(
-                "{folder} has live runs of Linux {there}, and this is {kernel}: move the folder away to begin anew"
-            )));
-        }
-        Ok(Session { folder, weir, state, _lock: file })
+        let state = read(&folder)?.unwrap_or_else(|| State { seed, ..State::default() });
+        let kept = Kept::open(live, seed, kernel())?;
+        Ok(Session { folder, weir, kept, state, _lock: file })
     }
 
     /// Judges the cells that have no verdict yet, then shrinks those that differ; `after` is called after each.
     ///
     /// # Errors
-    /// A file cannot be written, or weir cannot be started.
+    /// The live runs are another kernel's, a file cannot be written, or weir cannot be started.
     pub fn run(
         &mut self,
         asked: &Asked,
         mut after: impl FnMut(&State) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let began = Instant::now();
+        if let Some(refusal) = self.kept.refusal().filter(|_| !asked.resimulate) {
+            return Err(Trouble::Io(refusal));
+        }
         let all = asked.cells.len();
         let open: Vec<u64> =
             asked.cells.iter().copied().filter(|number| !self.is_done(*number, asked)).collect();
@@ -174,7 +172,8 @@ impl Session {
             forget_invalid(&folder)?;
         }
         let way = Way { most: MOST_LIVE, focus: None, only_kept: asked.resimulate };
-        let trial = trial::attempt(&self.weir, &cell, &folder, way)?;
+        let trial = trial::attempt(&self.weir, &cell, &folder, self.kept.of(number, &cell), way)?;
+        self.kept.put(number, &cell, &trial.live)?;
         let mut judged = Judged::new(self.weir.build(), &cell, trial);
         if asked.resimulate && judged.outcome.is_fault() {
             judged.shrunk = self.state.cells.get_mut(&number).and_then(|before| before.shrunk.take());
@@ -224,6 +223,7 @@ impl Session {
 
     fn write(&mut self) -> Result<(), Trouble> {
         self.state.date = today();
+        self.state.kernels = self.kept.kernels();
         let path = self.folder.join("session.json");
         let text = serde_json::to_string_pretty(&self.state)
             .map_err(|error| Trouble::Io(format!("{}: {error}", path.display())))?;

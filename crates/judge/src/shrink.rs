@@ -59,8 +59,8 @@ pub(crate) fn shrink(weir: &Weir, cell: &Cell, fault: Failing<'_>, folder: &Path
             number += 1;
             let place = folder.join("shrink").join(format!("step-{number}"));
             let way = Way { most: FEWEST_TO_DIFFER, focus, only_kept: false };
-            let trial = trial::attempt(weir, &candidate, &place, way)?;
-            best.live += trial.live;
+            let trial = trial::attempt(weir, &candidate, &place, vec![], way)?;
+            best.live += trial.live.len();
             if trial.outcome != fault.outcome || same_failure(fault.reason, &trial.reason) == Some(false) {
                 refused.push(candidate);
                 continue;

@@ -1,14 +1,13 @@
 //! One lab tried on both engines: the simulator with all seeds, then one live run after the other until there is a verdict.
 
 use crate::cell::Cell;
-use crate::measure::Scale;
+use crate::measure::{Measured, Scale};
 use crate::verdict::{self, FEWEST, Row, Verdict};
-use crate::weir::{MANY_SEEDS, SEEDS, Trouble, Weir, lateness_ms};
+use crate::weir::{MANY_SEEDS, SEEDS, Trouble, Weir};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use weir_record::RunSummary;
 
 /// What the reason of a failure on the live engine begins with.
 pub(crate) const LIVE: &str = "live: ";
@@ -72,25 +71,31 @@ pub struct Trial {
     /// Why it is invalid or failed; empty otherwise.
     pub reason: String,
     /// Valid live runs.
-    pub live: usize,
+    pub live: Vec<Measured>,
     /// The measures.
     pub rows: Vec<Row>,
 }
 
-/// Tries a lab in this folder, which keeps its runs.
+/// Tries a lab in this folder, which keeps its runs. `known` are its first live runs, if they are known without the folder.
 ///
 /// # Errors
 /// A file cannot be written, or weir cannot be started.
-pub fn attempt(weir: &Weir, cell: &Cell, folder: &Path, way: Way<'_>) -> Result<Trial, Trouble> {
+pub fn attempt(
+    weir: &Weir,
+    cell: &Cell,
+    folder: &Path,
+    known: Vec<Measured>,
+    way: Way<'_>,
+) -> Result<Trial, Trouble> {
     place(cell, folder)?;
-    let (mut live, mut rows) = (vec![], vec![]);
+    let (mut live, mut rows) = (known, vec![]);
     let (outcome, reason) = match decide(weir, cell, folder, way, &mut live, &mut rows) {
         Ok(()) => (Outcome::from(verdict::of_cell(&rows)), String::new()),
         Err(Trouble::Invalid(reason)) => (Outcome::Invalid, reason),
         Err(Trouble::Failed(reason)) => (Outcome::Failed, reason),
         Err(trouble) => return Err(trouble),
     };
-    Ok(Trial { outcome, reason, live: live.len(), rows })
+    Ok(Trial { outcome, reason, live, rows })
 }
 
 /// Runs both engines until the measures are decided, or there are no more live runs. `live` and `rows` hold what is there at an error, too.
@@ -99,19 +104,20 @@ fn decide(
     cell: &Cell,
     folder: &Path,
     way: Way<'_>,
-    live: &mut Vec<RunSummary>,
+    live: &mut Vec<Measured>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Trouble> {
     let simulate = |seeds| weir.simulate(folder, seeds).map_err(failed_on("sim: "));
-    let run = |live: &mut Vec<RunSummary>, only_kept: bool| {
+    let run = |live: &mut Vec<Measured>, only_kept: bool| {
         let length = Duration::from_secs(cell.duration.into());
         let found = weir.live(folder, live.len() + 1, length, only_kept).map_err(failed_on(LIVE))?;
         let is_there = found.is_some();
         live.extend(found);
         Ok(is_there)
     };
-    let judged = |live: &[RunSummary], sim: &[RunSummary]| {
-        let late = 2.0 * lateness_ms(folder, live.len()) / cell.rtt;
+    let judged = |live: &[Measured], sim: &[Measured]| {
+        let late_ms = live.iter().map(|run| run.late_ms).sum::<f64>() / live.len().max(1) as f64;
+        let late = 2.0 * late_ms / cell.rtt;
         let scale = Scale { packet_ms: cell.packet_ms(), late };
         let mut rows = verdict::rows(live, sim, scale, cell.draws_traffic());
         rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));

@@ -4,9 +4,8 @@
 //! each live run.
 
 use crate::difference::Difference;
-use crate::measure::{Key, Limits, MEASURES, Scale, gathered};
+use crate::measure::{Key, Limits, MEASURES, Measured, Scale, gathered};
 use serde::{Deserialize, Serialize};
-use weir_record::RunSummary;
 
 /// Confidence of the interval that has to lie within the bound.
 const WITHIN: f64 = 0.95;
@@ -79,8 +78,8 @@ fn judge(difference: Option<Difference>, runs: usize, limits: Limits) -> (Option
 }
 
 /// All measures that both engines know, judged. `drawn` says whether the seed draws the traffic.
-pub fn rows(live: &[RunSummary], sim: &[RunSummary], scale: Scale, drawn: bool) -> Vec<Row> {
-    let twin = |live: &RunSummary| sim.iter().position(|sim| sim.seed == live.seed);
+pub fn rows(live: &[Measured], sim: &[Measured], scale: Scale, drawn: bool) -> Vec<Row> {
+    let twin = |live: &Measured| sim.iter().position(|sim| sim.seed == live.seed);
     let twins: Vec<Option<usize>> = live.iter().map(twin).collect();
     let (live, sim) = (gathered(live), gathered(sim));
     live.iter()

@@ -4,9 +4,10 @@
 //! depend on the kernel and the fabric alone and are kept (`live/seed-N`); an invalid one is set aside and repeated.
 
 use crate::live;
+use crate::measure::Measured;
 use std::fs::{self, File};
 use std::hash::Hasher;
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -63,15 +64,7 @@ impl Weir {
     /// It cannot be read.
     pub fn open(program: &Path, patience: Duration) -> io::Result<Weir> {
         let program = fs::canonicalize(program)?;
-        let (mut file, mut hasher, mut piece) =
-            (File::open(&program)?, XxHash64::with_seed(0), vec![0; 1 << 17]);
-        loop {
-            match file.read(&mut piece)? {
-                0 => break,
-                length => hasher.write(&piece[..length]),
-            }
-        }
-        let build = format!("{:08x}", hasher.finish() >> 32);
+        let build = hash(&fs::read(&program)?);
         Ok(Weir { program, build, patience })
     }
 
@@ -84,7 +77,7 @@ impl Weir {
     ///
     /// # Errors
     /// The simulator fails or refuses the lab, or a file cannot be written.
-    pub fn simulate(&self, folder: &Path, seeds: usize) -> Result<Vec<RunSummary>, Trouble> {
+    pub fn simulate(&self, folder: &Path, seeds: usize) -> Result<Vec<Measured>, Trouble> {
         let next = AtomicUsize::new(1);
         let work = || {
             let mut runs = vec![];
@@ -93,23 +86,23 @@ impl Weir {
                 if seed > seeds {
                     return Ok(runs);
                 }
-                runs.push((seed, self.simulated(folder, seed)?));
+                runs.push(Measured::of(&self.simulated(folder, seed)?, 0.0));
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let found: Vec<Result<Vec<(usize, RunSummary)>, Trouble>> = std::thread::scope(|scope| {
+        let found: Vec<Result<Vec<Measured>, Trouble>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
             let ended = |thread: ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|_| Err(Trouble::Io("a thread of the judge failed".into())))
             };
             threads.into_iter().map(ended).collect()
         });
-        let mut runs: Vec<(usize, RunSummary)> = vec![];
+        let mut runs: Vec<Measured> = vec![];
         for part in found {
             runs.extend(part?);
         }
-        runs.sort_by_key(|(seed, _)| *seed);
-        Ok(runs.into_iter().map(|(_, run)| run).collect())
+        runs.sort_by_key(|run| run.seed);
+        Ok(runs)
     }
 
     /// The simulated run with this seed.
@@ -144,11 +137,13 @@ impl Weir {
         seed: usize,
         length: Duration,
         only_kept: bool,
-    ) -> Result<Option<RunSummary>, Trouble> {
+    ) -> Result<Option<Measured>, Trouble> {
         let out = folder.join("live").join(format!("seed-{seed}"));
         loop {
             if let Some(run) = read(&out) {
-                let Some(reason) = run.invalid.first() else { return Ok(Some(run)) };
+                let Some(reason) = run.invalid.first() else {
+                    return Ok(Some(Measured::of(&run, lateness_ms(&out))));
+                };
                 let (reason, attempt) = (reason.clone(), attempts(&out) + 1);
                 let aside = invalid(&out, attempt);
                 fs::rename(&out, &aside).map_err(Trouble::io(&aside))?;
@@ -219,15 +214,14 @@ impl Weir {
     }
 }
 
-/// By how much packets left the live network late on average, in ms, over the first `runs` live runs; 0 if that is not known.
-pub fn lateness_ms(folder: &Path, runs: usize) -> f64 {
-    let of = |seed: usize| {
-        let run = folder.join("live").join(format!("seed-{seed}")).join("runs/live-r1/run.json");
-        let run: serde_json::Value = serde_json::from_slice(&fs::read(run).ok()?).ok()?;
+/// By how much packets left the network of a live run late on average, in ms; 0 if that is not known.
+fn lateness_ms(out: &Path) -> f64 {
+    let of = || {
+        let run: serde_json::Value =
+            serde_json::from_slice(&fs::read(out.join("runs/live-r1/run.json")).ok()?).ok()?;
         Some(run.pointer("/outcome/environment/lateness_us/mean")?.as_f64()? / 1000.0)
     };
-    let known: Vec<f64> = (1..=runs).filter_map(of).collect();
-    known.iter().sum::<f64>() / known.len().max(1) as f64
+    of().unwrap_or(0.0)
 }
 
 fn missing() -> Trouble {
@@ -293,6 +287,13 @@ fn last_lines(said: &Path) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     lines[lines.len().saturating_sub(4)..].join("; ").chars().map(printable).take(400).collect()
+}
+
+/// A short hash, in text.
+pub(crate) fn hash(content: &[u8]) -> String {
+    let mut hasher = XxHash64::with_seed(0);
+    hasher.write(content);
+    format!("{:08x}", hasher.finish() >> 32)
 }
 
 /// Writes a file that appears whole or not at all.

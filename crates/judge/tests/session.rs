@@ -49,9 +49,12 @@ impl Bench {
     fn command(&self, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir-judge"));
         command.arg(self.path("program")).args(["--cells", &CELLS.to_string(), "--patience", "0"]);
-        for (option, name) in
-            [("--results", "results"), ("--document", "judge.md"), ("--causes", "causes.toml")]
-        {
+        for (option, name) in [
+            ("--results", "results"),
+            ("--live", "live"),
+            ("--document", "judge.md"),
+            ("--causes", "causes.toml"),
+        ] {
             command.arg(option).arg(self.path(name));
         }
         command.args(more);
@@ -149,6 +152,38 @@ fn a_mended_simulator_is_judged_again_with_the_live_runs_that_are_there() {
     assert_eq!(bench.judge(&["--resimulate"]).status.code(), Some(0));
     assert_eq!(bench.outcomes(), [Outcome::Agree; CELLS as usize]);
     assert_eq!((bench.calls("sim"), bench.calls("live")), (2 * sim, live));
+}
+
+#[test]
+fn live_runs_are_kept_for_another_machine() {
+    let bench = Bench::new();
+    bench.judge(&[]);
+    let live = bench.calls("live");
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    assert_eq!(bench.judge(&[]).status.code(), Some(0));
+    assert_eq!((bench.outcomes(), bench.calls("live")), (vec![Outcome::Agree; CELLS as usize], live));
+
+    // Another kernel's runs are judged by, and not added to.
+    let kept = bench.path("live/seed-1.jsonl");
+    let there = fs::read_to_string(&kept).unwrap();
+    let kernel = bench.state().kernels.into_iter().next().unwrap();
+    let other = there.replace(&format!("\"kernel\":\"{kernel}\""), "\"kernel\":\"2.6.32\"");
+    assert_ne!(other, there);
+    fs::write(&kept, &other).unwrap();
+    let refused = bench.judge(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("has live runs of Linux 2.6.32") && said.contains("--resimulate"), "{said}");
+    assert_eq!(bench.judge(&["--resimulate"]).status.code(), Some(0));
+    assert!(bench.document().contains("Linux 2.6.32."), "{}", bench.document());
+    assert_eq!((fs::read_to_string(&kept).unwrap(), bench.calls("live")), (other, live));
+
+    // A file that cannot be read is left as it is.
+    fs::write(&kept, "no JSON\n").unwrap();
+    let refused = bench.judge(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("seed-1.jsonl: line 1: "));
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "no JSON\n");
 }
 
 #[test]
