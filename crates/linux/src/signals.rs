@@ -19,8 +19,8 @@ pub struct Signals(libc::sigset_t);
 pub struct Came {
     /// Its number.
     pub number: i32,
-    /// Whether a process has sent it; if not, the kernel has, for a key at the terminal for example.
-    pub from_process: bool,
+    /// The process that has sent it; `None` if the kernel has, for a key at the terminal for example.
+    pub sender: Option<u32>,
 }
 
 impl Signals {
@@ -73,8 +73,12 @@ impl Signals {
                     error if error.kind() == io::ErrorKind::Interrupted => {}
                     error => return Err(error),
                 },
-                // Codes of signals that processes send are zero or negative (sigaction(2)).
-                number => return Ok(Came { number, from_process: about.si_code <= 0 }),
+                number => {
+                    // Codes of signals that processes send are zero or negative (sigaction(2)).
+                    // SAFETY: such a signal's information names its sender.
+                    let sender = (about.si_code <= 0).then(|| unsafe { about.si_pid() }.cast_unsigned());
+                    return Ok(Came { number, sender });
+                }
             }
         }
     }

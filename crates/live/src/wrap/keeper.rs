@@ -2,7 +2,9 @@
 //! thread, so that the program is the terminal's as it would be without weir: the same process group, user and directory.
 //!
 //! Processes that the program leaves behind become the keeper's (a subreaper, prctl(2)). If weir dies, however it dies, the kernel
-//! sends the keeper SIGTERM, and it kills them all; if the keeper dies, the kernel kills the program.
+//! sends the keeper a signal, and it kills them all; if the keeper dies, the kernel kills the program.
+//!
+//! Signals that weir gets are the program's: weir sends them to the keeper, which knows the program from its first moment.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,19 +13,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_linux::process::{
     Forked, adopt_orphans, end_children, ended_child, fork, inside, kill, pass, take_passed,
 };
-use weir_linux::signals::Signals;
+use weir_linux::signals::{Came, Signals};
 
 /// How long processes that the program has left behind have to end by themselves.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the command at the far end has until it listens.
 const READY: Duration = Duration::from_secs(2);
-/// How long the keeper's word that the program runs may be under way.
-const TOLD: Duration = Duration::from_millis(500);
 /// Interval between two looks.
 const LOOK_UP: Duration = Duration::from_millis(5);
 
@@ -47,10 +47,10 @@ pub struct Program {
 pub struct Keeper {
     process: u32,
     socket: UnixStream,
-    /// The program's process id; 0 while it does not run.
-    program: AtomicU32,
 }
 
+/// What tells the keeper to end, and all that the program has started, at once. Nobody sends it to a program.
+const END: rustix::process::Signal = rustix::process::Signal::POWER;
 /// Signals that weir passes on to the program when another process has sent them. Those of a key at the terminal reach the program
 /// by themselves.
 const PASSED_ON: [i32; 6] =
@@ -64,8 +64,8 @@ impl Keeper {
     pub fn start(program: Program) -> io::Result<(Keeper, Signals)> {
         let (socket, other) = UnixStream::pair()?;
         let signals = Signals::block_these(&PASSED_ON)?;
-        match fork(rustix::process::Signal::TERM)? {
-            Forked::Parent(process) => Ok((Keeper { process, socket, program: AtomicU32::new(0) }, signals)),
+        match fork(END)? {
+            Forked::Parent(process) => Ok((Keeper { process, socket }, signals)),
             Forked::Child => {
                 drop(socket);
                 // Whom to tell of a failure here is weir, which finds the socket closed.
@@ -100,15 +100,10 @@ impl Keeper {
                 Ok(0) => return Err(io::Error::other("the process that kept it was killed")),
                 Ok(_) if line.ends_with('\n') => {
                     let number = line.get(2..).and_then(|text| text.trim().parse::<i32>().ok()).unwrap_or(0);
-                    match line.as_bytes()[0] {
-                        b'b' => self.program.store(number.cast_unsigned(), Ordering::Release),
-                        b'f' => return Ok(Err(io::Error::from_raw_os_error(number))),
-                        _ => {
-                            self.program.store(0, Ordering::Release);
-                            return Ok(Ok(ExitStatus::from_raw(number)));
-                        }
-                    }
-                    line.clear();
+                    return Ok(match line.as_bytes()[0] {
+                        b'f' => Err(io::Error::from_raw_os_error(number)),
+                        _ => Ok(ExitStatus::from_raw(number)),
+                    });
                 }
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -124,46 +119,30 @@ impl Keeper {
 
     /// Ends the keeper, with all that the program has started, and waits for it.
     pub(super) fn end(&self) {
-        let _ = kill(self.process, libc::SIGTERM);
+        let _ = kill(self.process, END.as_raw());
         while ended_child().is_ok_and(|ended| ended.is_none()) {
             std::thread::sleep(LOOK_UP);
         }
     }
 
-    /// Passes signals on to the program, until the process ends. A program that does not run yet never will.
+    /// Passes signals on to the program, until the process ends. A program that does not run yet gets them when it does.
     pub fn pass_on(&self, signals: &Signals) {
-        while let Ok(signal) = signals.take() {
-            if !signal.from_process {
-                continue;
-            }
-            match self.running() {
-                None => drop(kill(self.process, libc::SIGTERM)),
-                Some(program) => drop(kill(program, signal.number)),
-            }
-        }
-    }
-
-    /// The program's process id; `None` if it does not run. Whoever sends a signal may know sooner than weir that it does.
-    fn running(&self) -> Option<u32> {
-        let begun = Instant::now();
-        loop {
-            match self.program.load(Ordering::Acquire) {
-                0 if begun.elapsed() < TOLD => std::thread::sleep(LOOK_UP),
-                0 => return None,
-                program => return Some(program),
+        while let Ok(Came { number, sender }) = signals.take() {
+            if sender.is_some() {
+                let _ = kill(self.process, number);
             }
         }
     }
 }
 
-/// The keeper's work. What it tells weir is a letter and a number a line: `b` the program has begun (its process id), `f` it cannot be
-/// run (the error's number), `e` it has ended (its status, as wait(2) gives it). Returns whether weir was told of the program's end.
+/// The keeper's work. What it tells weir is a line of a letter and a number: `f` the program cannot be run (the error's number), `e` it has
+/// ended (its status, as wait(2) gives it). Returns whether weir was told.
 fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<bool> {
     adopt_orphans()?;
-    let signals = Signals::block_these(&[libc::SIGCHLD, libc::SIGTERM])?;
+    let signals = Signals::block_these(&[&PASSED_ON[..], &[libc::SIGCHLD, END.as_raw()]].concat())?;
     let passed = take_passed(weir.as_fd())?;
     let [near, far] = &passed[..] else { return Err(io::ErrorKind::InvalidData.into()) };
-    let ended = live(program, near, far, weir, &signals);
+    let ended = live(program, near, far, &signals);
     // Without weir there is no network any more, and nothing to wait for.
     end_children(if matches!(ended, Ok(Some(_))) { GRACE } else { Duration::ZERO });
     let told = ended?.map(|told| writeln!(weir, "{told}")).transpose()?;
@@ -172,13 +151,7 @@ fn keep(program: &Program, mut weir: &UnixStream) -> io::Result<bool> {
 
 /// Starts the command at the far end and the program, and waits for the program's end. Returns what weir is to be told of it; `None` if the
 /// keeper is to end first.
-fn live(
-    program: &Program,
-    near: &OwnedFd,
-    far: &OwnedFd,
-    mut weir: &UnixStream,
-    signals: &Signals,
-) -> io::Result<Option<String>> {
+fn live(program: &Program, near: &OwnedFd, far: &OwnedFd, signals: &Signals) -> io::Result<Option<String>> {
     if let Some(text) = &program.serve {
         serve(program, text, far)?;
     }
@@ -186,20 +159,25 @@ fn live(
         Ok(child) => child.id(),
         Err(error) => return Ok(Some(format!("f {}", error.raw_os_error().unwrap_or(libc::EINVAL)))),
     };
-    writeln!(weir, "b {begun}")?;
     Ok(wait_for(begun, signals)?.map(|status| format!("e {}", status.into_raw())))
 }
 
-/// Waits for the end of a child; `None` if the keeper is to end first.
+/// Waits for the end of a child, and passes on to it what weir passes on; `None` if the keeper is to end first.
 fn wait_for(child: u32, signals: &Signals) -> io::Result<Option<ExitStatus>> {
+    let weir = rustix::process::getppid().map(|weir| weir.as_raw_nonzero().get().cast_unsigned());
     loop {
-        if signals.take()?.number == libc::SIGTERM {
-            return Ok(None);
-        }
-        while let Ok(Some((process, status))) = ended_child() {
-            if process == child {
-                return Ok(Some(status));
+        match signals.take()? {
+            Came { number, .. } if number == END.as_raw() => return Ok(None),
+            Came { number: libc::SIGCHLD, .. } => {
+                while let Ok(Some((process, status))) = ended_child() {
+                    if process == child {
+                        return Ok(Some(status));
+                    }
+                }
             }
+            // What another process sends to the whole group, the program gets by itself.
+            Came { number, sender } if sender == weir => drop(kill(child, number)),
+            Came { .. } => {}
         }
     }
 }
