@@ -3,7 +3,9 @@
 //! section 3.1.1, and the software that it describes.
 //!
 //! Variant `gnat` paces at the window over the standing RTT, takes the smallest RTT of the last 28 smallest RTTs (at least 0.8 s),
-//! and has a [`damper`], and a [`probe`] that the software does not have.
+//! leaves out what acknowledgements wait on their way back where the transport tells it, as SLIQ does, and has a [`damper`]. Two things
+//! the software does not have: a [`probe`], and a window that is longer by what arrives while acknowledgements wait on their way
+//! back. Without that, each of two flows in opposite directions halts the other.
 //! Variant `nsdi` paces at twice that rate, takes the smallest RTT of the last 10 s, and competes with flows that fill buffers
 //! ([`competition`]). Both have the same [`velocity`].
 //!
@@ -71,6 +73,8 @@ const SRTT_WEIGHT: f64 = 1.0 / 16.0;
 const GNAT_RTTS: u64 = 28;
 const GNAT_LEAST: Span = Span::from_millis(800);
 const NSDI_SMALLEST: Span = Span::from_secs(10);
+/// Without what acknowledgements wait on their way back, a round trip of variant `gnat` takes at least this long (digest A 4.2).
+const LEAST_RTT: Span = Span::from_micros(20);
 /// A delay below this, in seconds, counts as zero: clocks are no finer.
 const NO_DELAY: f64 = 1e-6;
 
@@ -89,6 +93,8 @@ pub(crate) struct Copa {
     damper: Damper,
     probe: Option<Probe>,
     competition: Competition,
+    /// The part of the round trip without queueing on the way back by which that queueing makes it longer.
+    back: f64,
 }
 
 impl Copa {
@@ -106,7 +112,23 @@ impl Copa {
             damper: Damper::new(cwnd, mss),
             probe: config.probe.then(Probe::default),
             competition: Competition::new(config.delta),
+            back: 0.0,
         }
+    }
+
+    /// The window without what arrives while acknowledgements wait on their way back, in packets.
+    fn own(&self) -> f64 {
+        // A probe lowers the window and does not raise it.
+        self.probed().map_or(self.cwnd, |window| window.clamp(LEAST, self.cwnd))
+    }
+
+    fn bytes(&self, packets: f64) -> u64 {
+        (packets * self.mss as f64) as u64
+    }
+
+    /// The packets of the connection's size that an acknowledgement has newly delivered, smaller ones by their bytes (digest A 4.2).
+    fn delivered(&self, ack: &Ack) -> f64 {
+        ack.delivered_bytes.get() as f64 / self.mss as f64
     }
 
     /// The window of a probe in packets; `None` if no probe is under way.
@@ -151,7 +173,7 @@ impl Copa {
         let delta = self.delta();
         // The velocity is limited so that a round trip at most doubles the window (the GNAT software).
         self.velocity.on_ack(ack, self.cwnd, rises, delta * self.cwnd);
-        let step = self.velocity.get() * f64::from(ack.delivered_segments) / (delta * self.cwnd);
+        let step = self.velocity.get() * self.delivered(ack) / (delta * self.cwnd);
         match rises {
             true if used => self.set(self.cwnd + step),
             true => {}
@@ -163,7 +185,14 @@ impl Copa {
 impl Controller for Copa {
     fn on_ack(&mut self, ack: &Ack, _: &mut Random) {
         let Some(sample) = ack.rtt else { return };
-        let (standing, delay) = self.take(sample.rtt, ack.now);
+        let rtt = match self.variant {
+            Variant::Gnat => sample.rtt.saturating_sub(sample.queued_back).max(LEAST_RTT),
+            Variant::Nsdi => sample.rtt,
+        };
+        let (standing, delay) = self.take(rtt, ack.now);
+        if self.variant == Variant::Gnat {
+            self.back = sample.queued_back.as_secs_f64() / standing;
+        }
         if self.variant == Variant::Nsdi && ack.round_start {
             self.competition.round();
         }
@@ -174,7 +203,7 @@ impl Controller for Copa {
             self.cwnd < SMALL || 2.0 * ack.in_flight_before.get() as f64 >= self.cwnd * self.mss as f64;
         if self.slow_start {
             if used {
-                self.set(self.cwnd + f64::from(ack.delivered_segments));
+                self.set(self.cwnd + self.delivered(ack));
             }
             self.slow_start = rises;
         } else if self.variant == Variant::Nsdi {
@@ -185,7 +214,7 @@ impl Controller for Copa {
                 self.set(cwnd);
                 self.velocity.reset(ack, self.cwnd, rises);
             }
-            let over = self.looked_for(sample.rtt);
+            let over = self.looked_for(rtt);
             if let Some((probe, smallest)) = self.probe.as_mut().zip(self.smallest.value()) {
                 probe.on_ack(ack, smallest, over, standing, self.cwnd, 1.0 / self.competition.delta());
             }
@@ -215,14 +244,13 @@ impl Controller for Copa {
         self.damper.set_mss(mss);
     }
     fn window(&self) -> Bytes {
-        let cwnd = self.probed().map_or(self.cwnd, |window| window.clamp(LEAST, self.cwnd));
-        Bytes::new((cwnd * self.mss as f64) as u64)
+        Bytes::new(self.bytes(self.own() * (1.0 + self.back)))
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
         let standing = self.standing.value().filter(|standing| !standing.is_zero())?;
         let windows = if self.variant == Variant::Nsdi { 2 } else { 1 };
-        let bytes = self.window().get().saturating_mul(windows);
+        let bytes = self.bytes(self.own()).saturating_mul(windows);
         let rate = Rate::from_bytes_in(Bytes::new(bytes), standing);
         (rate.bits_per_sec() > 0).then_some(rate)
     }
@@ -246,6 +274,7 @@ impl Controller for Copa {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RttSample;
     use crate::testing::{Link, MSS, Path, ack_with_rtt, ms, start};
 
     fn path(variant: &str, buffer: u32) -> Path {
@@ -270,6 +299,36 @@ mod tests {
         ack.in_flight_before = Bytes::new(100 * MSS.get());
         copa.on_ack(&ack, &mut random);
         assert!((copa.cwnd - (100.02 - 1.0 / (0.5 * 100.02))).abs() < 1e-9, "{}", copa.cwnd);
+    }
+
+    #[test]
+    fn the_window_counts_small_packets_by_their_bytes() {
+        let mut copa = Copa::new(&Config::default(), &start());
+        (copa.slow_start, copa.cwnd) = (false, 100.0);
+        let mut ack = ack_with_rtt(ms(0), 2, Span::from_millis(40));
+        ack.in_flight_before = Bytes::new(100 * MSS.get());
+        ack.delivered_bytes = MSS;
+        copa.on_ack(&ack, &mut Random::stream(1, "test"));
+        assert!((copa.cwnd - 100.02).abs() < 1e-9, "{}", copa.cwnd);
+    }
+
+    #[test]
+    fn queueing_on_the_way_back_lengthens_the_window_and_is_no_sign_of_a_queue() {
+        let mut copa = Copa::new(&Config::default(), &start());
+        let mut random = Random::stream(1, "test");
+        (copa.slow_start, copa.cwnd) = (false, 100.0);
+        let mut ack = ack_with_rtt(ms(0), 1, Span::from_millis(40));
+        ack.in_flight_before = Bytes::new(100 * MSS.get());
+        copa.on_ack(&ack, &mut random);
+        assert_eq!(copa.window(), Bytes::new((100.02 * MSS.get() as f64) as u64));
+        // 10 ms of 50 are spent on the way back: a quarter of the other 40.
+        ack = ack_with_rtt(ms(60), 1, Span::from_millis(50));
+        ack.in_flight_before = Bytes::new(125 * MSS.get());
+        ack.rtt = ack.rtt.map(|sample| RttSample { queued_back: Span::from_millis(10), ..sample });
+        copa.on_ack(&ack, &mut random);
+        let cwnd = 100.02 + 1.0 / (0.5 * 100.02);
+        assert!((copa.cwnd - cwnd).abs() < 1e-9, "{}", copa.cwnd);
+        assert_eq!(copa.window(), Bytes::new((cwnd * 1.25 * MSS.get() as f64) as u64));
     }
 
     #[test]

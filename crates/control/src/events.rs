@@ -69,6 +69,8 @@ pub struct Ack {
     pub now: Time,
     /// Segments newly delivered, cumulatively or selectively (Linux `acked_sacked`).
     pub delivered_segments: u32,
+    /// The payload of these segments. It is less than as many full segments where a transport sends smaller ones, as SLIQ does.
+    pub delivered_bytes: Bytes,
     /// Round-trip time of the newest segment that was not retransmitted; `None` if no such segment was delivered.
     pub rtt: Option<RttSample>,
     /// Smoothed RTT after this sample (RFC 6298); `None` before the first sample.
@@ -112,6 +114,8 @@ pub struct RttSample {
     pub rtt: Span,
     /// Whether the receiver may have delayed the acknowledgement.
     pub delayed: bool,
+    /// How long the acknowledgement waited in queues on its way back; zero where the transport cannot tell.
+    pub queued_back: Span,
 }
 
 /// The timestamp option of an acknowledgement.

@@ -29,6 +29,7 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
     Ack {
         now,
         delivered_segments: segments,
+        delivered_bytes: Bytes::new(u64::from(segments) * MSS.get()),
         rtt: None,
         srtt: None,
         timestamps: None,
@@ -51,7 +52,11 @@ pub(crate) fn ack(now: Time, segments: u32) -> Ack {
 
 /// An acknowledgement as of [`ack`], with an RTT sample.
 pub(crate) fn ack_with_rtt(now: Time, segments: u32, rtt: Span) -> Ack {
-    Ack { rtt: Some(RttSample { rtt, delayed: false }), srtt: Some(rtt), ..ack(now, segments) }
+    Ack {
+        rtt: Some(RttSample { rtt, delayed: false, queued_back: Span::ZERO }),
+        srtt: Some(rtt),
+        ..ack(now, segments)
+    }
 }
 
 /// Offset of the clocks of a path's ends, in milliseconds.
@@ -358,7 +363,11 @@ impl Path {
         if self.controller.wants_delivered() {
             self.controller.on_delivered(&Delivered {
                 ce_packets: u32::from(flight.marked),
-                rtt: Some(RttSample { rtt: self.now.since(flight.sent), delayed: false }),
+                rtt: Some(RttSample {
+                    rtt: self.now.since(flight.sent),
+                    delayed: false,
+                    queued_back: Span::ZERO,
+                }),
                 timestamps: Some(self.timestamps(flight)),
                 next_sequence: self.next_sequence,
                 acknowledged,
@@ -387,7 +396,7 @@ impl Path {
             self.round_end = self.next_sequence;
         }
         Ack {
-            rtt: Some(RttSample { rtt, delayed: false }),
+            rtt: Some(RttSample { rtt, delayed: false, queued_back: Span::ZERO }),
             srtt: self.srtt,
             rate: Some(RateSample {
                 delivered: (self.delivered - flight.prior_delivered) as u32,

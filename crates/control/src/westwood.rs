@@ -97,7 +97,7 @@ mod tests {
     fn westwood() -> Westwood {
         let mut westwood = Westwood::new(&Config { hz: 1000 }, &start());
         westwood.window.cwnd = 100;
-        let rtt = Some(RttSample { rtt: Span::from_millis(40), delayed: false });
+        let rtt = Some(RttSample { rtt: Span::from_millis(40), delayed: false, queued_back: Span::ZERO });
         for (now, acknowledged) in [(1, 0), (50, 24_500), (51, 25_500)] {
             westwood.on_delivered(&Delivered { rtt, acknowledged, predicted: true, ..delivered(ms(now), 1) });
         }
@@ -119,7 +119,7 @@ mod tests {
         let mut westwood = westwood();
         westwood.on_timeout(&timeout(ms(100)));
         assert_eq!((westwood.window.cwnd, westwood.window.ssthresh), (1, 19));
-        let rtt = Some(RttSample { rtt: Span::from_millis(80), delayed: false });
+        let rtt = Some(RttSample { rtt: Span::from_millis(80), delayed: false, queued_back: Span::ZERO });
         westwood.on_delivered(&Delivered { rtt, acknowledged: 30_000, ..delivered(ms(101), 1) });
         assert_eq!(state_of(&westwood, "rtt_min_ms"), Some(80.0));
     }

@@ -168,7 +168,7 @@ mod tests {
 
     /// Gives an acknowledgement up to `segments` segments of 1000 bytes, with an RTT of 40 ms.
     fn acknowledge(rate: &mut PathRate, now: u64, segments: u64) {
-        let rtt = Some(RttSample { rtt: Span::from_millis(40), delayed: false });
+        let rtt = Some(RttSample { rtt: Span::from_millis(40), delayed: false, queued_back: Span::ZERO });
         rate.update(&Delivered { rtt, acknowledged: segments * 1000, ..delivered(ms(now), 1) });
     }
 
@@ -228,7 +228,8 @@ mod tests {
     fn the_smallest_rtt_is_measured_again_after_a_reset() {
         let mut rate = PathRate::new(250, &start());
         let sample = |rate: &mut PathRate, millis| {
-            let rtt = Some(RttSample { rtt: Span::from_millis(millis), delayed: false });
+            let rtt =
+                Some(RttSample { rtt: Span::from_millis(millis), delayed: false, queued_back: Span::ZERO });
             rate.update(&Delivered { rtt, ..delivered(ms(0), 1) });
             rate.rtt_min
         };

@@ -1,5 +1,6 @@
-//! The path's capacity: the highest rate at which bytes were delivered over the last second. A rate that was limited by the application
-//! raises the estimate, but does not replace a higher one or keep it valid for longer.
+//! The path's capacity: the highest rate at which bytes arrived at the peer over the last second, by the peer's clock, since
+//! acknowledgements gather in queues on their way back. A rate that was limited by the application raises the estimate, but does not
+//! replace a higher one or keep it valid for longer.
 
 use weir_base::{Bytes, Rate, Span, Time};
 
@@ -14,8 +15,9 @@ const REMEMBERED: usize = 20;
 /// An estimate of a path's rate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Capacity {
-    /// When this measurement began, the bytes delivered since, and whether the path limited the rate.
-    from: Option<Time>,
+    /// When this measurement began at the peer, in microseconds modulo 2^32 (the clocks differ by a constant), the bytes delivered since,
+    /// and whether the path limited the rate.
+    from: Option<u32>,
     bytes: u64,
     limited: bool,
     measured: [(Time, Rate); REMEMBERED],
@@ -27,19 +29,29 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// Records that `bytes` were delivered, headers included. `limited`: more data was waiting for the path.
-    pub(crate) fn delivered(&mut self, bytes: u64, limited: bool, srtt: Span, now: Time) {
+    /// Records that `bytes` were delivered, headers included. `limited`: more data was waiting for the path. `arrived` is when the newest
+    /// of them arrived at the peer; `None` if that is not known.
+    pub(crate) fn delivered(
+        &mut self,
+        bytes: u64,
+        limited: bool,
+        srtt: Span,
+        arrived: Option<u32>,
+        now: Time,
+    ) {
         // Control packets carry no data and are no measurement: a rate of zero would stop the sender for good.
         if bytes == 0 {
             return;
         }
         let Some(from) = self.from else {
-            self.from = Some(now);
+            self.from = arrived;
             return;
         };
         self.bytes += bytes;
         self.limited |= limited;
-        let time = now.since(from);
+        let Some(arrived) = arrived else { return };
+        // A packet that was overtaken arrived before the newest one so far.
+        let time = Span::from_micros((arrived.wrapping_sub(from) as i32).max(0) as u64);
         if time < srtt.clamp(LEAST, MOST) {
             return;
         }
@@ -51,7 +63,7 @@ impl Capacity {
             self.next = (self.next + 1) % REMEMBERED;
             self.last = self.estimate(now);
         }
-        (self.from, self.bytes, self.limited) = (Some(now), 0, false);
+        (self.from, self.bytes, self.limited) = (Some(arrived), 0, false);
     }
 
     /// Packet pairs have measured the path's rate.
@@ -84,7 +96,10 @@ mod tests {
     fn carry(capacity: &mut Capacity, now: &mut Time, gap: u64, ms: u64, limited: bool) -> f64 {
         for _ in 0..ms * 1000 / gap {
             *now += Span::from_micros(gap);
-            capacity.delivered(1250, limited, Span::from_millis(20), *now);
+            // The peer's clock is a second before its end.
+            let arrived = (now.as_nanos() / 1000) as u32;
+            let arrived = arrived.wrapping_sub(1_000_000);
+            capacity.delivered(1250, limited, Span::from_millis(20), Some(arrived), *now);
         }
         capacity.estimate(*now).unwrap().mbit_per_sec()
     }
@@ -102,9 +117,21 @@ mod tests {
         let (mut capacity, mut now) = (Capacity::default(), Time::ZERO);
         for _ in 0..100 {
             now += Span::from_millis(100);
-            capacity.delivered(0, true, Span::from_millis(20), now);
+            capacity.delivered(0, true, Span::from_millis(20), Some(0), now);
         }
         assert_eq!(capacity.estimate(now), None);
+    }
+
+    #[test]
+    fn acknowledgements_that_gather_on_their_way_do_not_raise_the_estimate() {
+        let mut capacity = Capacity::default();
+        // 10 Mbit/s for a second; acknowledgements of 40 ms come at once.
+        for packet in 0..1000u32 {
+            let now = Time::ZERO + Span::from_millis(20 + u64::from(packet / 40 * 40));
+            capacity.delivered(1250, true, Span::from_millis(20), Some(1000 * packet), now);
+        }
+        let estimate = capacity.estimate(Time::ZERO + Span::from_secs(1)).unwrap().mbit_per_sec();
+        assert!((estimate - 10.0).abs() < 1e-6, "{estimate}");
     }
 
     #[test]

@@ -2,11 +2,15 @@
 //! offset of the clocks. In the sum over both directions the offsets cancel: the smallest differences add up to the smallest round trip.
 //! Half of that counts as the smallest delay of each direction; a packet's excess over the smallest difference is added.
 
-use weir_base::{Span, Time, WindowedMax};
+use weir_base::{Span, Time, WindowedMax, WindowedMin};
 
 /// A period for the search of the smallest difference lasts at least this long and this many packets (the GNAT software).
 const PERIOD: Span = Span::from_secs(10);
 const SAMPLES: u32 = 1000;
+/// The smallest difference of late, by which queueing on the way back is told, is that of so many smallest round trips, or of this time
+/// (digest A 4.2).
+const BACK_RTTS: u64 = 7;
+const BACK_LEAST: Span = Span::from_millis(200);
 /// Window of the maximum of the delay.
 const LARGEST_OVER: Span = Span::from_secs(2);
 
@@ -46,11 +50,32 @@ impl Difference {
     }
 }
 
+/// What packets of the peer have waited in queues lately.
+#[derive(Debug, Clone, Default)]
+struct Queued {
+    /// The first difference; those below are above or below it.
+    first: u32,
+    smallest: WindowedMin<i32>,
+    newest: Span,
+}
+
+impl Queued {
+    fn take(&mut self, difference: u32, smallest_rtt: Span, now: Time) {
+        if self.smallest.value().is_none() {
+            self.first = difference;
+        }
+        let way = difference.wrapping_sub(self.first) as i32;
+        let smallest = self.smallest.update(BACK_LEAST.max(smallest_rtt * BACK_RTTS), now, way);
+        self.newest = Span::from_micros(way.wrapping_sub(smallest).max(0) as u64);
+    }
+}
+
 /// The one-way delay to the peer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Delay {
     there: Difference,
     back: Difference,
+    queued_back: Queued,
     /// The largest excess over the smallest delay, and the newest one.
     excess: WindowedMax<Span>,
     newest: Span,
@@ -63,6 +88,13 @@ impl Delay {
         let excess = self.there.take(there, now);
         self.excess.update(LARGEST_OVER, now, excess);
         self.newest = excess;
+        let smallest_rtt = self.smallest_rtt().unwrap_or(Span::ZERO);
+        self.queued_back.take(back, smallest_rtt, now);
+    }
+
+    /// How long the newest packet of the peer has waited in queues, by the smallest delay of late.
+    pub(crate) fn queued_back(&self) -> Span {
+        self.queued_back.newest
     }
 
     /// The smallest round trip; `None` before the first sample.
@@ -97,6 +129,23 @@ mod tests {
         }
         assert_eq!(delay.smallest_rtt(), Some(Span::from_millis(20)));
         assert_eq!(delay.longest(), Some(Span::from_millis(13)));
+    }
+
+    #[test]
+    fn queueing_on_the_way_back_is_what_exceeds_the_smallest_delay_of_late() {
+        let mut delay = Delay::default();
+        let mut queued = |back: u32, millis: u64| {
+            // The peer's clock is 5 s behind ours.
+            let (there, back) = (10_000u32.wrapping_sub(5_000_000), back + 5_000_000);
+            delay.take(there, back, Time::ZERO + Span::from_millis(millis));
+            delay.queued_back()
+        };
+        // The smallest round trip is 20 ms, so that the smallest delay of late is that of 200 ms.
+        assert_eq!(queued(10_000, 0), Span::ZERO);
+        assert_eq!(queued(13_000, 10), Span::from_millis(3));
+        assert_eq!(queued(13_000, 150), Span::from_millis(3));
+        assert_eq!(queued(14_000, 250), Span::from_millis(1));
+        assert_eq!(queued(9_000, 260), Span::ZERO);
     }
 
     #[test]

@@ -283,9 +283,11 @@ impl Flight {
             self.app_limited = None;
         }
         // The receiver reports how long it has held the acknowledgement back.
-        let rtt = news
-            .sent_at
-            .map(|at| RttSample { rtt: now.since(at).saturating_sub(known.held), delayed: false });
+        let rtt = news.sent_at.map(|at| RttSample {
+            rtt: now.since(at).saturating_sub(known.held),
+            delayed: false,
+            queued_back: known.queued_back,
+        });
         if self.controller.wants_delivered() && news.packets > 0 {
             self.controller.on_delivered(&Delivered {
                 now,
@@ -378,6 +380,7 @@ impl Flight {
         Ack {
             now,
             delivered_segments: news.packets,
+            delivered_bytes: Bytes::new(news.bytes),
             rtt,
             srtt: known.srtt,
             timestamps: None,

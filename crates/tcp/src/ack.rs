@@ -104,7 +104,11 @@ impl Tally {
     }
 
     fn rtt_sample(&self, effects: &Effects) -> Option<RttSample> {
-        self.rtt.map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: effects.maybe_delayed })
+        self.rtt.map(|rtt| RttSample {
+            rtt: Span::from_micros(rtt),
+            delayed: effects.maybe_delayed,
+            queued_back: Span::ZERO,
+        })
     }
 }
 
@@ -250,6 +254,7 @@ impl Sender {
         let ack = Ack {
             now,
             delivered_segments: segments,
+            delivered_bytes: self.bytes(segments),
             rtt: tally.rtt_sample(effects),
             srtt: self.rtt.srtt().map(Span::from_micros),
             timestamps: report.timestamps,

@@ -128,7 +128,7 @@ mod tests {
     use weir_base::Span;
 
     fn sample(gradients: &mut Gradients, segments: u32, rtt: u64) {
-        let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false });
+        let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false, queued_back: Span::ZERO });
         gradients.sample(&Delivered { rtt, ..delivered(ms(0), segments) });
     }
     /// A round with these two RTTs.

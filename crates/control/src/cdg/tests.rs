@@ -13,7 +13,7 @@ fn cdg(config: Config, cwnd: u32) -> (Cdg, Random) {
 /// A round of one acknowledgement with an RTT in microseconds.
 fn round(cdg: &mut Cdg, random: &mut Random, rtt: u64) {
     let (acknowledged, next_sequence) = (cdg.round_end + 1, cdg.round_end + 1_000);
-    let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false });
+    let rtt = Some(RttSample { rtt: Span::from_micros(rtt), delayed: false, queued_back: Span::ZERO });
     cdg.on_delivered(&Delivered { rtt, acknowledged, next_sequence, ..delivered(ms(0), 2) });
     cdg.on_ack(&Ack { acknowledged, next_sequence, ..ack(ms(0), 1) }, random);
 }

@@ -14,7 +14,7 @@ fn unscaled() -> Htcp {
 
 /// A delivery with an RTT sample in milliseconds.
 fn sample(htcp: &mut Htcp, now: u64, segments: u32, rtt: u64) {
-    let rtt = Some(RttSample { rtt: Span::from_millis(rtt), delayed: false });
+    let rtt = Some(RttSample { rtt: Span::from_millis(rtt), delayed: false, queued_back: Span::ZERO });
     htcp.on_delivered(&Delivered { rtt, ..delivered(ms(now), segments) });
 }
 

@@ -198,7 +198,7 @@ fn a_single_tcp_lp_flow_keeps_most_of_the_link_by_the_article() {
 fn an_rtt_sample_without_timestamps_gives_no_delay_sample() {
     // An RTT sample without timestamps is no delay sample.
     let mut cc = low_priority(Reading::Kernel, 40);
-    let rtt = Some(RttSample { rtt: Span::from_millis(50), delayed: false });
+    let rtt = Some(RttSample { rtt: Span::from_millis(50), delayed: false, queued_back: Span::ZERO });
     arrive(&mut cc, &Ack { rtt, ..ack(ms(0), 1) }, &mut Random::stream(1, "lp"));
     assert_eq!((cc.window.cwnd, cc.inference), (41, 0));
 }

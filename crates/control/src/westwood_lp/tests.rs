@@ -8,7 +8,7 @@ fn lp(reading: Reading, threshold: Threshold) -> WestwoodLp {
 }
 
 fn sample(lp: &mut WestwoodLp, now: u64, acknowledged: u64, rtt: u64, predicted: bool) {
-    let rtt = Some(RttSample { rtt: Span::from_millis(rtt), delayed: false });
+    let rtt = Some(RttSample { rtt: Span::from_millis(rtt), delayed: false, queued_back: Span::ZERO });
     lp.on_delivered(&Delivered { rtt, acknowledged, predicted, ..delivered(ms(now), 1) });
 }
 

@@ -188,9 +188,11 @@ impl Connection {
         self.end_train(now);
         self.per.set_apart(self.mtu.as_mut().map_or(0, PathMtu::take_in_vain));
         self.per.take(largest, ack.received, now);
-        if newest.is_some() {
+        if let Some((number, at)) = newest {
             let limited = self.flights.iter().any(Flight::is_limited);
-            self.capacity.delivered(bytes, limited, self.rtt.smoothed().unwrap_or(Span::ZERO), now);
+            // The difference is that of the largest number, which may have been acknowledged before.
+            let arrived = (number == largest).then(|| micros(at).wrapping_add(ack.difference));
+            self.capacity.delivered(bytes, limited, self.rtt.smoothed().unwrap_or(Span::ZERO), arrived, now);
             self.timeout = if self.log.out() > 0 { now + self.timeout_after() } else { Time::NEVER };
         }
         self.detect(&mut news, held, now);
@@ -248,7 +250,8 @@ impl Connection {
     }
 
     fn known(&self, held: Span, now: Time) -> Known {
-        Known { now, held, srtt: self.rtt.smoothed(), next: self.log.next() }
+        let queued_back = self.delay.queued_back();
+        Known { now, held, queued_back, srtt: self.rtt.smoothed(), next: self.log.next() }
     }
 
     /// The sum of the pacing rates of the controllers that are not suspended; `None` if none paces.

@@ -53,6 +53,8 @@ pub(crate) struct Known {
     pub(crate) now: Time,
     /// How long the receiver held back the acknowledgement of the newest packet.
     pub(crate) held: Span,
+    /// How long that acknowledgement waited in queues on its way back.
+    pub(crate) queued_back: Span,
     pub(crate) srtt: Option<Span>,
     /// Number of the next packet.
     pub(crate) next: u64,

@@ -247,7 +247,12 @@ impl Forms {
         let ack = Ack {
             now: self.time(),
             delivered_segments: seen.segments,
-            rtt: seen.rtt.map(|rtt| RttSample { rtt: Span::from_micros(rtt), delayed: false }),
+            delivered_bytes: Bytes::new(u64::from(seen.segments) * mss),
+            rtt: seen.rtt.map(|rtt| RttSample {
+                rtt: Span::from_micros(rtt),
+                delayed: false,
+                queued_back: Span::ZERO,
+            }),
             srtt: seen.srtt.map(Span::from_micros),
             timestamps,
             rate: None,
