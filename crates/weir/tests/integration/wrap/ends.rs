@@ -3,6 +3,7 @@
 use super::*;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -100,7 +101,7 @@ fn is_there(arguments: &str) -> bool {
 }
 
 /// Waits until something is so.
-fn soon(what: &str, is_so: impl Fn() -> bool) {
+fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
@@ -128,6 +129,24 @@ fn a_signal_to_weir_reaches_the_command() {
     rustix::process::kill_process(process, rustix::process::Signal::USR1).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((status(&output), text(&output.stdout)), (5, "got it\n".into()));
+}
+
+#[test]
+fn a_signal_at_any_moment_ends_a_command_that_does_not_catch_it() {
+    let Some(place) = place() else { return };
+    // Weir starts, makes the network, and starts the command within this time.
+    for millis in (0..=320).step_by(40) {
+        let command = place.command(&wrapped(&["--link", "rate=9mbit rtt=4ms"], "exec sleep 4001"));
+        let mut child = { command }.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(millis));
+        let process = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        soon("weir ends", || child.try_wait().unwrap().is_some());
+        let ended = child.wait().unwrap();
+        // Until weir keeps signals from itself, this one ends weir.
+        assert!(ended.code() == Some(143) || ended.signal() == Some(15), "after {millis} ms: {ended}");
+        soon("the command ends", || !is_there("sleep 4001"));
+    }
 }
 
 #[test]
