@@ -284,14 +284,19 @@ mod tests {
         Path::of(&config, link)
     }
 
+    /// A Copa that has left slow start with a window of 100 packets, and an acknowledgement of so many after 40 ms.
+    fn with_100_packets(acknowledged: u32) -> (Copa, Ack) {
+        let mut copa = Copa::new(&Config::default(), &start());
+        (copa.slow_start, copa.cwnd) = (false, 100.0);
+        let mut ack = ack_with_rtt(ms(0), acknowledged, Span::from_millis(40));
+        ack.in_flight_before = Bytes::new(100 * MSS.get());
+        (copa, ack)
+    }
+
     #[test]
     fn the_window_changes_by_velocity_over_delta_per_round_trip() {
-        let mut copa = Copa::new(&Config::default(), &start());
-        let mut random = Random::stream(1, "test");
-        (copa.slow_start, copa.cwnd) = (false, 100.0);
+        let ((mut copa, mut ack), mut random) = (with_100_packets(1), Random::stream(1, "test"));
         // Without delay each delivered packet adds 1 / (0.5 * 100).
-        let mut ack = ack_with_rtt(ms(0), 1, Span::from_millis(40));
-        ack.in_flight_before = Bytes::new(100 * MSS.get());
         copa.on_ack(&ack, &mut random);
         assert!((copa.cwnd - 100.02).abs() < 1e-9, "{}", copa.cwnd);
         // A delay of 10 ms: the target is 1 / (0.5 * 0.01) = 200 packets per second, the rate 100 / 0.05 = 2,000.
@@ -303,10 +308,7 @@ mod tests {
 
     #[test]
     fn the_window_counts_small_packets_by_their_bytes() {
-        let mut copa = Copa::new(&Config::default(), &start());
-        (copa.slow_start, copa.cwnd) = (false, 100.0);
-        let mut ack = ack_with_rtt(ms(0), 2, Span::from_millis(40));
-        ack.in_flight_before = Bytes::new(100 * MSS.get());
+        let (mut copa, mut ack) = with_100_packets(2);
         ack.delivered_bytes = MSS;
         copa.on_ack(&ack, &mut Random::stream(1, "test"));
         assert!((copa.cwnd - 100.02).abs() < 1e-9, "{}", copa.cwnd);
@@ -314,11 +316,7 @@ mod tests {
 
     #[test]
     fn queueing_on_the_way_back_lengthens_the_window_and_is_no_sign_of_a_queue() {
-        let mut copa = Copa::new(&Config::default(), &start());
-        let mut random = Random::stream(1, "test");
-        (copa.slow_start, copa.cwnd) = (false, 100.0);
-        let mut ack = ack_with_rtt(ms(0), 1, Span::from_millis(40));
-        ack.in_flight_before = Bytes::new(100 * MSS.get());
+        let ((mut copa, mut ack), mut random) = (with_100_packets(1), Random::stream(1, "test"));
         copa.on_ack(&ack, &mut random);
         assert_eq!(copa.window(), Bytes::new((100.02 * MSS.get() as f64) as u64));
         // 10 ms of 50 are spent on the way back: a quarter of the other 40.
