@@ -2,6 +2,7 @@
 //! acknowledgements gather in queues on their way back. A rate that was limited by the application raises the estimate, but does not
 //! replace a higher one or keep it valid for longer.
 
+use crate::delay::above;
 use weir_base::{Bytes, Rate, Span, Time};
 
 /// A measurement lasts for a smoothed RTT within these limits. Two of the longest fit into the time for which measurements count.
@@ -51,7 +52,7 @@ impl Capacity {
         self.limited |= limited;
         let Some(arrived) = arrived else { return };
         // A packet that was overtaken arrived before the newest one so far.
-        let time = Span::from_micros((arrived.wrapping_sub(from) as i32).max(0) as u64);
+        let time = above(arrived, from);
         if time < srtt.clamp(LEAST, MOST) {
             return;
         }
@@ -91,14 +92,14 @@ impl Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::due::micros;
 
     /// Delivers 1,250 bytes every `gap` microseconds for `ms` milliseconds; returns the estimate in Mbit/s.
     fn carry(capacity: &mut Capacity, now: &mut Time, gap: u64, ms: u64, limited: bool) -> f64 {
         for _ in 0..ms * 1000 / gap {
             *now += Span::from_micros(gap);
             // The peer's clock is a second before its end.
-            let arrived = (now.as_nanos() / 1000) as u32;
-            let arrived = arrived.wrapping_sub(1_000_000);
+            let arrived = micros(*now).wrapping_sub(1_000_000);
             capacity.delivered(1250, limited, Span::from_millis(20), Some(arrived), *now);
         }
         capacity.estimate(*now).unwrap().mbit_per_sec()

@@ -27,6 +27,11 @@ fn below(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
+/// How far `a` is above `b`, in microseconds modulo 2^32; zero if it is below.
+pub(crate) fn above(a: u32, b: u32) -> Span {
+    Span::from_micros((a.wrapping_sub(b) as i32).max(0) as u64)
+}
+
 impl Difference {
     /// The smallest difference; `None` before the first sample.
     pub(crate) fn smallest(&self) -> Option<u32> {
@@ -45,8 +50,7 @@ impl Difference {
         } else {
             self.period = Some((least, samples, begin));
         }
-        let above = difference.wrapping_sub(self.smallest.unwrap_or(difference)) as i32;
-        Span::from_micros(above.max(0) as u64)
+        above(difference, self.smallest.unwrap_or(difference))
     }
 }
 
@@ -66,7 +70,7 @@ impl Queued {
         }
         let way = difference.wrapping_sub(self.first) as i32;
         let smallest = self.smallest.update(BACK_LEAST.max(smallest_rtt * BACK_RTTS), now, way);
-        self.newest = Span::from_micros(way.wrapping_sub(smallest).max(0) as u64);
+        self.newest = above(way as u32, smallest as u32);
     }
 }
 
