@@ -57,6 +57,7 @@ impl Clock {
     }
 
     /// The time since the clock showed `shown`, by its own count; `None` if that is in the future.
+    #[inline]
     pub fn since(&self, shown: u32, now: Time) -> Option<Span> {
         let ticks = self.ticks(now).wrapping_sub(shown);
         ((ticks as i32) >= 0).then(|| self.tick * u64::from(ticks))

@@ -16,6 +16,7 @@ impl Random {
     }
 
     /// The stream of the `index`-th component of that name, for example flow 7 of "start".
+    #[inline]
     pub fn stream_of(seed: u64, name: &str, index: u64) -> Random {
         // FNV-1a over the name, then two rounds of SplitMix64 over all three: short, portable and well mixed.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;

@@ -65,6 +65,7 @@ impl Span {
         Span(secs * 1_000_000_000)
     }
     /// A span in seconds, rounded to the nanosecond; zero for negative numbers and NaN.
+    #[inline]
     pub fn from_secs_f64(secs: f64) -> Span {
         Span(libm::round(secs * 1e9) as u64)
     }

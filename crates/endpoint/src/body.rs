@@ -33,6 +33,7 @@ impl Datagram {
     }
 
     /// Sets a payload of `bytes` bytes that begins with `head`; a longer head is cut. The buffer of the old head is reused.
+    #[inline]
     pub fn set(&mut self, head: &[u8], bytes: u32) {
         let head = &head[..head.len().min(bytes as usize)];
         self.head.clear();

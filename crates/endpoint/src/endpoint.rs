@@ -42,6 +42,7 @@ pub enum Part {
 
 impl Part {
     /// Name of a state variable of this part in records. A connection has at most two controllers, whose variables have the same names.
+    #[inline]
     pub fn name_of(self, variable: &'static str) -> Cow<'static, str> {
         match self {
             Part::Controller(0) | Part::Stream(_) => Cow::Borrowed(variable),

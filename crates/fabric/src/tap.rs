@@ -196,6 +196,7 @@ impl Taps {
     }
 
     /// The counters of a flow since they were last taken; `None` if nothing was counted.
+    #[inline]
     pub(crate) fn take(&mut self, flow: usize) -> Option<FlowCounters> {
         let counters = &mut self.flows[flow].counters;
         (*counters != FlowCounters::default()).then(|| std::mem::take(counters))

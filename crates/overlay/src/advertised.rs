@@ -65,6 +65,7 @@ impl Advertised {
     }
 
     /// The names that have changed since this version, if that was the last one.
+    #[inline]
     pub fn changed_since(&self, version: u64) -> Option<Range> {
         self.changed.filter(|_| version + 1 == self.version)
     }

@@ -130,12 +130,14 @@ impl Wire {
 }
 
 impl Cat for Wire {
+    #[inline]
     fn room(&self, now: Time) -> Bytes {
         if self.rate.bits_per_sec() == 0 || self.free_at.since(now) >= self.limits.busy {
             return Bytes::ZERO;
         }
         room_beside(self.held(now), self.limits.refill)
     }
+    #[inline]
     fn ready(&self, now: Time) -> Time {
         if self.rate.bits_per_sec() == 0 {
             return Time::NEVER;
@@ -143,6 +145,7 @@ impl Cat for Wire {
         // A nanosecond more, since what is left is rounded down to bytes.
         now.max(self.free_at - self.limits.early + Span::from_nanos(1))
     }
+    #[inline]
     fn offer(&mut self, bytes: Bytes, now: Time) {
         self.free_at = self.free_at.max(now) + self.rate.time_to_send(bytes + self.overhead);
     }

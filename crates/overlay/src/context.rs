@@ -125,6 +125,7 @@ impl Contexts {
         Some(held.context)
     }
     /// The same for a packet to this neighbour, and whether it must carry the context.
+    #[inline]
     pub fn used_toward(&mut self, port: usize, flow: Flow, now: Time) -> Option<(Context, bool)> {
         let held = self.get_mut(flow)?;
         held.used = now;

@@ -168,6 +168,7 @@ impl Edge {
     }
 
     /// When a flow or the planner has something to do.
+    #[inline]
     pub fn next_time(&self) -> Time {
         self.agenda.soonest().min(self.meters.next_time()).min(self.planner_due())
     }

@@ -82,6 +82,7 @@ impl Rule {
 
 /// The receivers of a flow: members of its group without the source, of which the sender may choose some (digest X 4.5: it names those
 /// that are interested, so the network carries nothing to the rest).
+#[inline]
 pub fn receivers(members: Nodes, source: NodeId, interested: Option<Nodes>) -> Nodes {
     let others = members.without(source);
     interested.map_or(others, |interested| others.and(interested))

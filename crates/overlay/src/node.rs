@@ -480,6 +480,7 @@ fn seen<S>(destination: &Destination<S>, is_sensitive: bool) -> Seen {
 }
 
 /// The depth of a destination before its manager: packets by their weight, and zombies.
+#[inline]
 fn exact(config: &Config, destination: &Destination<Watch>, sensitive: bool) -> u64 {
     let weight = config.zombies.real_weight();
     if weight == 1.0 && !sensitive {

@@ -287,6 +287,7 @@ impl DelayedAck {
     }
 
     /// The earliest of its deadlines.
+    #[inline]
     pub(crate) fn deadline(&self) -> Time {
         self.deadline.min(self.compress_deadline)
     }

@@ -49,7 +49,7 @@ impl Endpoint for Connection {
     fn open(&mut self, now: Time) {
         Connection::open(self, now);
     }
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         if let Body::Segment(segment) = body {
             self.on_segment(segment, ecn, now);
@@ -112,6 +112,7 @@ impl Endpoint for Connection {
         let [timeouts, recoveries, undos] = Connection::counts(self);
         Counts { timeouts, recoveries, undos }
     }
+    #[inline]
     fn sample(&self) -> Option<Sample> {
         Some(self.info()?.sample)
     }

@@ -34,6 +34,7 @@ impl Delivery {
     }
 
     /// A segment leaves (`tcp_rate_skb_sent`).
+    #[inline]
     pub(crate) fn on_sent(&mut self, sent: &mut Sent, now: u64, idle: bool) {
         if idle {
             self.first_sent_at = now;

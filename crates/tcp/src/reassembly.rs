@@ -57,6 +57,7 @@ impl Reassembly {
     }
 
     /// The blocks to report, newest first.
+    #[inline]
     pub(crate) fn blocks(&self) -> &[Range] {
         &self.blocks[..self.count]
     }

@@ -339,6 +339,7 @@ impl Receiver {
     }
 
     /// An acknowledgement has left, alone or with data.
+    #[inline]
     pub(crate) fn on_ack_sent(&mut self) {
         self.last_acked = self.next;
         self.acks.on_ack_sent(std::mem::take(&mut self.unread_when_due));

@@ -138,17 +138,20 @@ impl ReceiveWindow {
 
     /// Whether the window doubles now that only the `held` bytes out of order are in the buffer, so that an acknowledgement tells it
     /// (`tcp_cleanup_rbuf`).
+    #[inline]
     pub(crate) fn doubles(&self, next: u64, held: u64) -> bool {
         let twice = 2 * self.offered(next);
         twice <= self.clamp && self.free(held) >= twice.max(1)
     }
 
     /// The window for which there is room, while `held` bytes wait in the buffer.
+    #[inline]
     fn free(&self, held: u64) -> u64 {
         self.payload(self.buffer).saturating_sub(held).min(self.limit)
     }
 
     /// The window to advertise when `next` is expected and `held` bytes wait, out of order or to be read, in bytes.
+    #[inline]
     pub(crate) fn tell(&mut self, next: u64, held: u64) -> u32 {
         let free = self.free(held);
         let offered = self.offered(next);

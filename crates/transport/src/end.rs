@@ -42,7 +42,7 @@ impl Endpoint for End {
     fn open(&mut self, now: Time) {
         each!(self, open(now));
     }
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, body: &Body, ecn: Ecn, now: Time) {
         each!(self, receive(body, ecn, now));
     }
@@ -102,6 +102,7 @@ impl Endpoint for End {
     fn retransmitted(&self) -> Option<u64> {
         each!(self, retransmitted())
     }
+    #[inline]
     fn sample(&self) -> Option<Sample> {
         each!(self, sample())
     }

@@ -48,6 +48,7 @@ pub(super) fn own_side(routes: &Routes, node: NodeId, depth: u64) -> Side {
 }
 
 /// A neighbour's side, if it has told so many bytes. At the destination itself nothing waits.
+#[inline]
 pub(super) fn their_side(routes: &Routes, port: &Port, node: NodeId, told: u64) -> Side {
     let depth = if port.node == node { 0 } else { told };
     Side { depth, hops: routes.hops_via(port.number, node) }
@@ -99,6 +100,7 @@ pub(super) fn downhill(here: &[Here], there: &[There]) -> impl Iterator<Item = (
 }
 
 /// The destinations that go downhill with something of this kind.
+#[inline]
 pub(super) fn nodes(here: &[Here], there: &[There], kind: Kind) -> Nodes {
     let of_kind = downhill(here, there).filter(|(_, has, _)| *has == Some(kind));
     of_kind.map(|(node, ..)| node).collect()
@@ -106,6 +108,7 @@ pub(super) fn nodes(here: &[Here], there: &[There], kind: Kind) -> Nodes {
 
 impl Slope {
     /// What a bin could do toward the neighbour at a port, from both sides of it.
+    #[inline]
     pub(super) fn of(here: &[Here], there: &[There], key: Key, port: &Port, zombies_first: bool) -> Slope {
         let mut slope = Slope::default();
         for (_, has, difference) in downhill(here, there) {

@@ -44,6 +44,7 @@ impl Default for Adjacency {
 
 impl Adjacency {
     /// The neighbour, if it is up.
+    #[inline]
     pub fn up(&self) -> Option<NodeId> {
         self.peer.filter(|_| self.is_up)
     }
@@ -54,6 +55,7 @@ impl Adjacency {
     }
 
     /// When a hello is due.
+    #[inline]
     pub fn hello_due(&self) -> Time {
         self.sent_at.map_or(Time::ZERO, |sent| sent + HELLO)
     }

@@ -158,6 +158,7 @@ impl Database {
         self.groups.get(node).map(|held| &held.value)
     }
     /// The members of a group.
+    #[inline]
     pub fn members(&self, group: GroupId) -> Nodes {
         self.members.get(&group).copied().unwrap_or_default()
     }

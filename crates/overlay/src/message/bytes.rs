@@ -27,12 +27,15 @@ impl<'a> Reader<'a> {
         self.0 = left;
         Ok(*taken)
     }
+    #[inline]
     pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
         self.array().map(|[byte]| byte)
     }
+    #[inline]
     pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_be_bytes)
     }
+    #[inline]
     pub(crate) fn u24(&mut self) -> Result<u32, Malformed> {
         self.array().map(|[a, b, c]| u32::from_be_bytes([0, a, b, c]))
     }
@@ -57,6 +60,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn stamp(&mut self) -> Result<Stamp, Malformed> {
         Ok(Stamp { epoch: self.u32()?, sequence: self.u32()? })
     }
+    #[inline]
     pub(crate) fn flow(&mut self) -> Result<Flow, Malformed> {
         Ok(Flow { source: self.node()?, generation: self.u8()?, number: self.u16()? })
     }

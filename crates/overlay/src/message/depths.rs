@@ -42,6 +42,7 @@ impl Range {
         Range { first: Key::Node(NodeId::new(0).expect("0 is a node")), last: Key::Group(GroupId(u32::MAX)) };
 
     /// Whether it has the name.
+    #[inline]
     pub fn has(&self, key: Key) -> bool {
         (self.first..=self.last).contains(&key)
     }

@@ -46,6 +46,7 @@ impl Gate {
     }
 
     /// The neighbour, if it is up and its depths are known.
+    #[inline]
     pub(super) fn known(&self, now: Time) -> Option<NodeId> {
         self.node.filter(|_| now < self.known_until)
     }

@@ -49,6 +49,7 @@ impl Timers {
     pub(super) fn groups_changed(&mut self) {
         self.groups = Time::ZERO;
     }
+    #[inline]
     fn next(&self) -> Time {
         let optional = [self.flood, self.replies, self.routes];
         let soonest = optional.into_iter().flatten().min().unwrap_or(Time::NEVER);
