@@ -82,8 +82,9 @@ fn is_spaced(run: &Run, paths: &Paths) -> bool {
     let slowest = data.iter().filter_map(|&link| run.network.links[link].rate).min();
     let packet = slowest.map(|rate| 8.0 * PACKET.get() as f64 / rate.bits_per_sec() as f64);
     let is_steady = |jitter: Span| packet.is_some_and(|packet| jitter.as_secs_f64() <= MOST_JITTER * packet);
-    data.is_disjoint(&back)
-        && run.network.nodes.iter().all(|node| node.jitter.is_zero() || is_steady(node.jitter))
+    let is_steadily_sent =
+        |node: &weir_plan::Node| node.pauses.is_empty() && (node.jitter.is_zero() || is_steady(node.jitter));
+    data.is_disjoint(&back) && run.network.nodes.iter().all(is_steadily_sent)
 }
 
 /// Whether a group's flows retransmit nothing.

@@ -4,6 +4,7 @@
 use crate::{Jitter, Loss, Playback, Wifi};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use weir_base::{Bytes, Rate, Span};
 
 /// The configuration of a fabric, without its stations.
@@ -66,6 +67,9 @@ pub struct Node {
     pub host: bool,
     /// Longest time that a packet is held at this host before it leaves. The time is drawn for each packet; order is preserved.
     pub jitter: Span,
+    /// Times in which this host sends nothing, in order, none within another.
+    #[serde(default, skip_serializing_if = "<[Outage]>::is_empty")]
+    pub pauses: Arc<[Outage]>,
     /// Largest IP packet that it sends or receives; by default Ethernet's.
     #[serde(default = "usual_mtu", skip_serializing_if = "is_usual_mtu")]
     pub mtu: Bytes,
@@ -87,6 +91,7 @@ impl Node {
             name: name.into(),
             host: false,
             jitter: Span::ZERO,
+            pauses: Arc::default(),
             mtu: MTU,
             card: None,
             alike: None,
@@ -222,7 +227,7 @@ pub enum Report {
     IpId,
 }
 
-/// A period in which a link begins no transmission.
+/// A period in which a link begins no transmission, or a host sends nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {

@@ -15,6 +15,7 @@ pub use station::{Decided, Net, Placed, Station, StationCounters};
 
 use crate::event::EventQueue;
 use crate::link::{Around, Link, LinkCounters, Observer};
+use crate::pauses::Pauses;
 use crate::route::{Hop, Hops, Routes};
 use crate::tap::Taps;
 use crate::transit::Transits;
@@ -44,6 +45,9 @@ pub struct Delivery<P> {
 #[derive(Debug)]
 pub(crate) struct Edge<P> {
     jitter: Span,
+    pauses: Pauses,
+    /// Whether packets leave when they are handed in: there is neither jitter nor a pause.
+    is_exact: bool,
     random: Random,
     last_departure: Time,
     /// Packets that wait here until they leave.
@@ -118,6 +122,8 @@ impl<P: Wire> Fabric<P> {
             config.network.links.iter().enumerate().map(|(i, link)| Link::new(i, link, config)).collect();
         let edge = |(index, node): (usize, &config::Node)| Edge {
             jitter: node.jitter,
+            pauses: Pauses::new(node.pauses.clone()),
+            is_exact: node.jitter.is_zero() && node.pauses.is_empty(),
             random: Random::stream_of(config.seed, "host", index as u64),
             last_departure: Time::ZERO,
             waiting: VecDeque::new(),
@@ -167,7 +173,10 @@ impl<P: Wire> Fabric<P> {
         }
         fabric.arm_stations();
         if fabric.changes.is_empty() && fabric.stations.len() == 0 {
-            for host in (0..fabric.edges.len()).filter(|host| !config.network.nodes[*host].jitter.is_zero()) {
+            for host in 0..fabric.edges.len() {
+                if fabric.edges[host].is_exact {
+                    continue;
+                }
                 fabric.edges[host].link =
                     fabric.hops.only_link(host).filter(|link| fabric.links[*link as usize].deferred);
             }
@@ -218,15 +227,16 @@ impl<P: Wire> Fabric<P> {
         }
     }
 
-    /// A host hands a packet in; it waits for the host's jitter before it leaves.
+    /// A host hands a packet in; it waits for the host's jitter, and for the end of a pause, before it leaves.
     #[inline(always)]
     pub fn inject(&mut self, host: usize, packet: P, now: Time) {
         let edge = &mut self.edges[host];
-        if edge.jitter.is_zero() {
+        if edge.is_exact {
             return self.inject_exact(host, packet, now);
         }
         self.sent += 1;
-        edge.last_departure = edge.last_departure.max(now + edge.random.within(edge.jitter));
+        let at = edge.last_departure.max(now + edge.random.within(edge.jitter));
+        edge.last_departure = edge.pauses.leaves(at);
         let (link, at) = (edge.link, edge.last_departure);
         if let Some(link) = link
             && let Hop::Link(_) = self.hops.next(host, packet.destination())
@@ -240,7 +250,7 @@ impl<P: Wire> Fabric<P> {
         edge.waiting.push_back((at, packet));
     }
 
-    /// A host hands a packet in that leaves at `now`, without the host's jitter.
+    /// A host hands a packet in that leaves at `now`, without the host's jitter and pauses.
     pub fn inject_exact(&mut self, host: usize, packet: P, now: Time) {
         self.sent += 1;
         self.leave(host, packet, now);

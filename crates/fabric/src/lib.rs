@@ -12,6 +12,7 @@ mod fabric;
 mod jitter;
 mod link;
 mod loss;
+mod pauses;
 mod route;
 mod shortest;
 mod tap;

@@ -50,6 +50,7 @@ pub fn document(states: &[State], causes: &Causes, version: &str) -> String {
     differing(&mut text, &cells, causes);
     common(&mut text, &cells);
     known_causes(&mut text, causes);
+    paused(&mut text, &cells);
     shrunk(&mut text, &cells);
     undecided(&mut text, &cells);
     bounds(&mut text);
@@ -74,11 +75,18 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
         "`make judge SEED=n CELLS=k` draws labs at random over the space that both engines run, runs them on both, and writes this page.",
     );
     line(text, "The live kernel is the judge of what TCP does.\n");
-    let agree = count(Outcome::Agree);
+    let (agree, paused) = (count(Outcome::Agree), count(Outcome::AgreePaused));
+    let more = match paused {
+        0 => String::new(),
+        _ => format!(
+            ", and {paused} more once simulated hosts pause when those of the live runs did ({:.0} % together)",
+            share(agree + paused)
+        ),
+    };
     line(
         text,
         format_args!(
-            "**{agree} of {valid} cells agree ({:.0} %).** {}\n",
+            "**{agree} of {valid} cells agree ({:.0} %){more}.** {}\n",
             share(agree),
             match (count(Outcome::Differs) + count(Outcome::Failed), open) {
                 (0, _) => "None differs.".to_owned(),
@@ -88,7 +96,9 @@ fn opening(text: &mut String, states: &[State], cells: &[(Id, &Judged)], causes:
         ),
     );
     line(text, "| outcome | cells | share of valid cells |\n|---|---|---|");
-    for outcome in [Outcome::Agree, Outcome::CannotTell, Outcome::Differs, Outcome::Failed] {
+    for outcome in
+        [Outcome::Agree, Outcome::AgreePaused, Outcome::CannotTell, Outcome::Differs, Outcome::Failed]
+    {
         line(
             text,
             format_args!("| {} | {} | {:.0} % |", outcome.name(), count(outcome), share(count(outcome))),
@@ -212,6 +222,32 @@ fn known_causes(text: &mut String, causes: &Causes) {
     }
 }
 
+fn paused(text: &mut String, cells: &[(Id, &Judged)]) {
+    let all: Vec<_> = cells.iter().filter(|(_, judged)| judged.outcome == Outcome::AgreePaused).collect();
+    if all.is_empty() {
+        return;
+    }
+    line(text, "\n## What pauses of the live hosts explain\n");
+    line(
+        text,
+        "Other work keeps the applications of a live run from their processor, at times and for as long as the run records. With the same",
+    );
+    line(
+        text,
+        "pauses (`run.host_pauses`) all measures of these cells agree; here are those that did not without them.\n",
+    );
+    line(text, "| cell | lab | measure | live | simulated | with pauses |\n|---|---|---|---|---|---|");
+    for (id, judged) in all {
+        for row in judged.rows.iter().filter(|row| row.verdict != Verdict::Agree) {
+            let same = |paused: &&Row| (&paused.measure, &paused.of) == (&row.measure, &row.of);
+            let with = judged.paused.iter().find(same).and_then(|paused| paused.sim);
+            let (lab, name) = (&judged.line, row.name());
+            let [live, sim, with] = [row.live, row.sim, with].map(number);
+            line(text, format_args!("| {id} | {lab} | {name} | {live} | {sim} | {with} |"));
+        }
+    }
+}
+
 fn shrunk(text: &mut String, cells: &[(Id, &Judged)]) {
     let small: Vec<_> = cells
         .iter()
@@ -288,7 +324,11 @@ fn bounds(text: &mut String) {
     line(text, "sources are drawn, the two are compared in pairs in any case.\n");
     line(
         text,
-        "Utilisation may also be lower live by the share of the RTT by which the live network's packets came late, which the runs record.\n",
+        "Utilisation may also be lower live by the share of the RTT by which the live network's packets came late, which the runs record.",
+    );
+    line(
+        text,
+        "A cell that does not agree is simulated again with the pauses of its live runs, if they have recorded any.\n",
     );
     line(text, "| measure | bound | reason |\n|---|---|---|");
     for measure in MEASURES {
@@ -319,6 +359,7 @@ mod tests {
             reason: String::new(),
             live: 4,
             rows: vec![row],
+            paused: vec![],
             shrunk: None,
         }
     }
@@ -354,5 +395,17 @@ mod tests {
         assert!(text.contains("none is without a cause") && text.contains("| [1](#causes) |"), "{text}");
         assert!(text.contains("1. Noise. (cells 4-2). Evidence: Ten runs."), "{text}");
         assert_eq!(unexplained(&[state()], &causes), []);
+    }
+
+    #[test]
+    fn cells_that_agree_with_the_pauses_of_their_live_runs_are_counted_and_shown_apart() {
+        let mut state = state();
+        let cell = state.cells.get_mut(&2).unwrap();
+        cell.outcome = Outcome::AgreePaused;
+        cell.paused = vec![Row { sim: Some(0.07), verdict: Verdict::Agree, ..cell.rows[0].clone() }];
+        let text = document(&[state], &Causes::default(), "weir 0.1.0");
+        let counted = "**1 of 2 cells agree (50 %), and 1 more once simulated hosts pause when those of the live runs did (100 % together).** None differs.";
+        assert!(text.contains(counted), "{text}");
+        assert!(text.contains("| 4-2 | 200 Mbit/s: bbr | drops of down | 0.06 | 9.12 | 0.07 |"), "{text}");
     }
 }

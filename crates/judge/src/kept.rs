@@ -2,7 +2,7 @@
 //! them on any machine, and a session goes on elsewhere.
 
 use crate::cell::Cell;
-use crate::measure::{MEASURES, Measured};
+use crate::measure::{Host, MEASURES, Measured};
 use crate::weir::{Trouble, hash, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,9 @@ struct Line {
     /// The seed that weir made of that.
     seed: u64,
     late_ms: f64,
+    /// Beginning and length of each pause of the host, in ms; lines of before they were measured have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pauses: Vec<(f64, f64)>,
     /// Measure, subject, value.
     values: Vec<(String, String, Option<f64>)>,
 }
@@ -81,7 +84,8 @@ impl Kept {
                 kernel: self.kernel.clone(),
                 run,
                 seed: measured.seed,
-                late_ms: measured.late_ms,
+                late_ms: measured.host.late_ms,
+                pauses: measured.host.pauses.clone(),
                 values: values.collect(),
             };
             self.runs.insert((number, run), line);
@@ -119,7 +123,7 @@ impl Line {
         };
         Measured {
             seed: self.seed,
-            late_ms: self.late_ms,
+            host: Host { late_ms: self.late_ms, pauses: self.pauses.clone() },
             values: self.values.iter().filter_map(known).collect(),
         }
     }

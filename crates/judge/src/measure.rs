@@ -270,20 +270,29 @@ impl Measure {
 /// A measure, by its place in [`MEASURES`], and its subject: `queue delay of down`.
 pub type Key = (usize, String);
 
+/// What a live run's host did that a simulated one does not; nothing for a simulated run, and where it is not known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Host {
+    /// By how much packets left the network late on average, in ms.
+    pub late_ms: f64,
+    /// When other work kept the applications from their processor, and for how long, in ms.
+    pub pauses: Vec<(f64, f64)>,
+}
+
 /// What is compared of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The run's seed.
     pub seed: u64,
-    /// By how much packets left the live network late on average, in ms; 0 for a simulated run, and where it is not known.
-    pub late_ms: f64,
+    /// What its host did.
+    pub host: Host,
     /// The value of each measure and subject. `None` is undefined.
     pub values: BTreeMap<Key, Option<f64>>,
 }
 
 impl Measured {
     /// All measures of a run.
-    pub fn of(run: &RunSummary, late_ms: f64) -> Measured {
+    pub fn of(run: &RunSummary, host: Host) -> Measured {
         let flows: usize = run.groups.iter().map(|group| group.flows).sum();
         let mut values = BTreeMap::new();
         for (place, measure) in MEASURES.iter().enumerate() {
@@ -309,7 +318,7 @@ impl Measured {
                 Groups => run.groups.iter().for_each(|group| put(&group.name, &group.metrics)),
             }
         }
-        Measured { seed: run.seed, late_ms, values }
+        Measured { seed: run.seed, host, values }
     }
 }
 

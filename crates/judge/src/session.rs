@@ -66,6 +66,9 @@ pub struct Judged {
     pub live: usize,
     /// The measures.
     pub rows: Vec<Row>,
+    /// The same with simulated hosts that pause when those of the live runs did; empty where that was not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<Row>,
     /// The smallest lab that still differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shrunk: Option<Shrunk>,
@@ -73,9 +76,9 @@ pub struct Judged {
 
 impl Judged {
     fn new(build: &str, cell: &Cell, trial: Trial) -> Judged {
-        let Trial { outcome, reason, live, rows } = trial;
+        let Trial { outcome, reason, live, rows, paused } = trial;
         let (line, keys, live) = (cell.line(), cell.keys(), live.len());
-        Judged { build: build.into(), line, keys, outcome, reason, live, rows, shrunk: None }
+        Judged { build: build.into(), line, keys, outcome, reason, live, rows, paused, shrunk: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One lab tried on both engines: the simulator with all seeds, then one live run after the other until there is a verdict.
 
 use crate::cell::Cell;
-use crate::measure::{Measured, Scale};
+use crate::measure::{Host, Measured, Scale};
 use crate::verdict::{self, FEWEST, Row, Verdict};
 use crate::weir::{MANY_SEEDS, SEEDS, Trouble, Weir};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ const _: () = assert!(MOST_LIVE <= SEEDS);
 pub enum Outcome {
     /// All measures agree.
     Agree,
+    /// All measures agree once simulated hosts pause when those of the live runs did.
+    AgreePaused,
     /// A measure differs.
     Differs,
     /// The live runs do not tell.
@@ -34,7 +36,7 @@ pub enum Outcome {
 impl Outcome {
     /// Its name in documents.
     pub fn name(self) -> &'static str {
-        ["agree", "differs", "cannot tell", "invalid here", "fails"][self as usize]
+        ["agree", "agree with pauses", "differs", "cannot tell", "invalid here", "fails"][self as usize]
     }
     /// Whether it is a fault of the simulator until a cause is found.
     pub fn is_fault(self) -> bool {
@@ -74,6 +76,8 @@ pub struct Trial {
     pub live: Vec<Measured>,
     /// The measures.
     pub rows: Vec<Row>,
+    /// The same with simulated hosts that pause when those of the live runs did; empty where that was not tried.
+    pub paused: Vec<Row>,
 }
 
 /// Tries a lab in this folder, which keeps its runs. `known` are its first live runs, if they are known without the folder.
@@ -88,14 +92,29 @@ pub fn attempt(
     way: Way<'_>,
 ) -> Result<Trial, Trouble> {
     place(cell, folder)?;
-    let (mut live, mut rows) = (known, vec![]);
-    let (outcome, reason) = match decide(weir, cell, folder, way, &mut live, &mut rows) {
-        Ok(()) => (Outcome::from(verdict::of_cell(&rows)), String::new()),
+    let (mut live, mut rows, mut paused) = (known, vec![], vec![]);
+    let mut tried = || {
+        decide(weir, cell, folder, way, &mut live, &mut rows)?;
+        let outcome = Outcome::from(verdict::of_cell(&rows));
+        if outcome != Outcome::Agree && live.iter().any(|run| !run.host.pauses.is_empty()) {
+            let hosts: Vec<&Host> = live.iter().map(|run| &run.host).collect();
+            for seeds in [SEEDS, MANY_SEEDS] {
+                let sim = weir.simulate(folder, seeds, &hosts).map_err(failed_on("sim: "))?;
+                paused = judged(cell, &live, &sim, way);
+                if verdict::of_cell(&paused) != Verdict::CannotTell {
+                    break;
+                }
+            }
+        }
+        Ok(if verdict::of_cell(&paused) == Verdict::Agree { Outcome::AgreePaused } else { outcome })
+    };
+    let (outcome, reason) = match tried() {
+        Ok(outcome) => (outcome, String::new()),
         Err(Trouble::Invalid(reason)) => (Outcome::Invalid, reason),
         Err(Trouble::Failed(reason)) => (Outcome::Failed, reason),
         Err(trouble) => return Err(trouble),
     };
-    Ok(Trial { outcome, reason, live, rows })
+    Ok(Trial { outcome, reason, live, rows, paused })
 }
 
 /// Runs both engines until the measures are decided, or there are no more live runs. `live` and `rows` hold what is there at an error, too.
@@ -107,7 +126,7 @@ fn decide(
     live: &mut Vec<Measured>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Trouble> {
-    let simulate = |seeds| weir.simulate(folder, seeds).map_err(failed_on("sim: "));
+    let simulate = |seeds| weir.simulate(folder, seeds, &[]).map_err(failed_on("sim: "));
     let run = |live: &mut Vec<Measured>, only_kept: bool| {
         let length = Duration::from_secs(cell.duration.into());
         let found = weir.live(folder, live.len() + 1, length, only_kept).map_err(failed_on(LIVE))?;
@@ -115,14 +134,7 @@ fn decide(
         live.extend(found);
         Ok(is_there)
     };
-    let judged = |live: &[Measured], sim: &[Measured]| {
-        let late_ms = live.iter().map(|run| run.late_ms).sum::<f64>() / live.len().max(1) as f64;
-        let late = 2.0 * late_ms / cell.rtt;
-        let scale = Scale { packet_ms: cell.packet_ms(), late };
-        let mut rows = verdict::rows(live, sim, scale, cell.draws_traffic());
-        rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));
-        rows
-    };
+    let judged = |live: &[Measured], sim: &[Measured]| judged(cell, live, sim, way);
     let sim = simulate(SEEDS)?;
     // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
     let mut kept = Ok(true);
@@ -140,6 +152,15 @@ fn decide(
         *rows = judged(live, &simulate(MANY_SEEDS)?);
     }
     Ok(())
+}
+
+/// The measures of these runs, judged.
+fn judged(cell: &Cell, live: &[Measured], sim: &[Measured], way: Way<'_>) -> Vec<Row> {
+    let late_ms = live.iter().map(|run| run.host.late_ms).sum::<f64>() / live.len().max(1) as f64;
+    let scale = Scale { packet_ms: cell.packet_ms(), late: 2.0 * late_ms / cell.rtt };
+    let mut rows = verdict::rows(live, sim, scale, cell.draws_traffic());
+    rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));
+    rows
 }
 
 /// Names the engine in a failure.

@@ -4,7 +4,7 @@
 //! depend on the kernel and the fabric alone and are kept (`live/seed-N`); an invalid one is set aside and repeated.
 
 use crate::live;
-use crate::measure::Measured;
+use crate::measure::{Host, Measured};
 use std::fs::{self, File};
 use std::hash::Hasher;
 use std::io;
@@ -73,11 +73,13 @@ impl Weir {
         &self.build
     }
 
-    /// The lab's runs on the simulator with the first `seeds` seeds, on all cores.
+    /// The lab's runs on the simulator with the first `seeds` seeds, on all cores. Simulated hosts pause as those of the live runs in
+    /// `hosts` did, taken in turns.
     ///
     /// # Errors
     /// The simulator fails or refuses the lab, or a file cannot be written.
-    pub fn simulate(&self, folder: &Path, seeds: usize) -> Result<Vec<Measured>, Trouble> {
+    pub fn simulate(&self, folder: &Path, seeds: usize, hosts: &[&Host]) -> Result<Vec<Measured>, Trouble> {
+        let pauses: Vec<String> = hosts.iter().map(|host| pauses(host)).collect();
         let next = AtomicUsize::new(1);
         let work = || {
             let mut runs = vec![];
@@ -86,7 +88,7 @@ impl Weir {
                 if seed > seeds {
                     return Ok(runs);
                 }
-                runs.push(Measured::of(&self.simulated(folder, seed)?, 0.0));
+                runs.push(Measured::of(&self.simulated(folder, seed, &pauses)?, Host::default()));
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -106,12 +108,15 @@ impl Weir {
     }
 
     /// The simulated run with this seed.
-    fn simulated(&self, folder: &Path, seed: usize) -> Result<RunSummary, Trouble> {
-        let out = folder.join(format!("sim-{}", self.build)).join(format!("seed-{seed}"));
+    fn simulated(&self, folder: &Path, seed: usize, pauses: &[String]) -> Result<RunSummary, Trouble> {
+        let pauses = pauses.get((seed - 1) % pauses.len().max(1)).map_or("", String::as_str);
+        let paused =
+            if pauses.is_empty() { String::new() } else { format!("-paused-{}", hash(pauses.as_bytes())) };
+        let out = folder.join(format!("sim-{}{paused}", self.build)).join(format!("seed-{seed}"));
         let run = match read(&out) {
             Some(run) => run,
             None => {
-                self.run(folder, "sim", &out, seed, PATIENCE)?;
+                self.run(folder, "sim", &out, seed, pauses, PATIENCE)?;
                 // The records can be made again; a hundred cells of them would fill a disk.
                 let records = out.join("runs");
                 match fs::remove_dir_all(&records) {
@@ -142,7 +147,7 @@ impl Weir {
         loop {
             if let Some(run) = read(&out) {
                 let Some(reason) = run.invalid.first() else {
-                    return Ok(Some(Measured::of(&run, lateness_ms(&out))));
+                    return Ok(Some(Measured::of(&run, host(&out))));
                 };
                 let (reason, attempt) = (reason.clone(), attempts(&out) + 1);
                 let aside = invalid(&out, attempt);
@@ -158,7 +163,7 @@ impl Weir {
                 return Ok(None);
             }
             live::wait(self.patience);
-            self.run(folder, "live", &out, seed, length + LIVE_PATIENCE)?;
+            self.run(folder, "live", &out, seed, "", length + LIVE_PATIENCE)?;
         }
     }
 
@@ -170,6 +175,7 @@ impl Weir {
         engine: &str,
         out: &Path,
         seed: usize,
+        pauses: &str,
         patience: Duration,
     ) -> Result<(), Trouble> {
         // A run that was interrupted left a folder without a summary, maybe of another build.
@@ -186,6 +192,7 @@ impl Weir {
             .arg(folder.join("lab.toml"))
             .args(["--on", engine, "--no-report", "--set", &format!("run.seed={seed}"), "--out"])
             .arg(&part)
+            .args((!pauses.is_empty()).then_some(["--set", pauses]).into_iter().flatten())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file)
@@ -214,14 +221,29 @@ impl Weir {
     }
 }
 
-/// By how much packets left the network of a live run late on average, in ms; 0 if that is not known.
-fn lateness_ms(out: &Path) -> f64 {
+/// What the host of a live run did.
+fn host(out: &Path) -> Host {
     let of = || {
         let run: serde_json::Value =
             serde_json::from_slice(&fs::read(out.join("runs/live-r1/run.json")).ok()?).ok()?;
-        Some(run.pointer("/outcome/environment/lateness_us/mean")?.as_f64()? / 1000.0)
+        let environment = run.pointer("/outcome/environment")?;
+        let pauses = environment.get("applications_paused").cloned().unwrap_or_default();
+        Some(Host {
+            late_ms: environment.pointer("/lateness_us/mean")?.as_f64()? / 1000.0,
+            pauses: serde_json::from_value(pauses).unwrap_or_default(),
+        })
     };
-    of().unwrap_or(0.0)
+    of().unwrap_or_default()
+}
+
+/// A host's pauses as a setting of the lab; empty if there are none.
+fn pauses(host: &Host) -> String {
+    if host.pauses.is_empty() {
+        return String::new();
+    }
+    let each =
+        host.pauses.iter().map(|(at, length)| format!("{{ at = \"{at} ms\", for = \"{length} ms\" }}"));
+    format!("run.host_pauses=[{}]", each.collect::<Vec<_>>().join(", "))
 }
 
 fn missing() -> Trouble {

@@ -111,6 +111,24 @@ fn a_simulator_that_comes_out_where_the_kernel_does_agrees_after_two_live_runs()
 }
 
 #[test]
+fn a_cell_that_differs_is_simulated_again_with_the_pauses_of_its_live_runs() {
+    let bench = Bench::new();
+    bench.set("bias", "-50");
+    bench.set("pauses", "");
+    assert_eq!(bench.judge(&[]).status.code(), Some(0));
+    let paused = bench.outcomes().into_iter().filter(|outcome| *outcome == Outcome::AgreePaused).count();
+    assert_eq!(paused, with_bbr());
+    assert!(bench.document().contains("once simulated hosts pause when those of the live runs did"));
+    // The pauses are kept with the live runs: another build is judged by them on another machine.
+    std::fs::remove_dir_all(bench.path("results")).unwrap();
+    bench.build("another");
+    let live = bench.calls("live");
+    bench.judge(&["--resimulate"]);
+    let again = bench.outcomes().into_iter().filter(|outcome| *outcome == Outcome::AgreePaused).count();
+    assert_eq!((again, bench.calls("live")), (paused, live));
+}
+
+#[test]
 fn a_fault_is_found_shrunk_and_explained_by_a_cause() {
     let bench = Bench::new();
     bench.set("bias", "-50");

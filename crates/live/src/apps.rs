@@ -2,7 +2,10 @@
 //! connections.
 
 mod endpoints;
+mod pauses;
 mod sampling;
+
+pub(crate) use pauses::Pauses;
 
 use crate::address::{address_of, port_of};
 use crate::counts::SharedCounts;
@@ -31,8 +34,6 @@ use weir_workload::{Application, End, Notice, Role, Sockets, Trouble};
 
 /// A UDP header (RFC 768).
 const UDP_HEADER: u64 = 8;
-/// Longest sleep before the thread checks whether the run is over.
-const LOOK_UP: Span = Span::from_millis(20);
 /// How long before its start a flow with random arrivals gets its sockets, and how long after its completion it keeps them, so that both ends
 /// have closed.
 const AHEAD: Span = Span::from_millis(150);
@@ -47,6 +48,8 @@ pub(crate) struct AppsReport {
     pub(crate) sampled_every: u32,
     /// Time in which the thread was ready and had no processor; `None` if the kernel does not count it.
     pub(crate) waited: Option<Span>,
+    /// How long other work kept the thread from its processor.
+    pub(crate) pauses: Pauses,
     /// A line for each flow that failed.
     pub(crate) troubles: Vec<String>,
 }
@@ -246,12 +249,14 @@ impl<'a> Apps<'a> {
             self.prepare(now);
             self.sample_transports(now);
             let due = self.timers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at).min(self.next_sample);
-            let sleep = due.since(self.shared.clock.now()).min(LOOK_UP);
+            let now = self.shared.clock.now();
+            let sleep = due.since(now).min(pauses::SLEEP);
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timespec_of(sleep))) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+            self.report.pauses.woke(now, self.shared.clock.now());
             for event in &events {
                 match flow_and_source(event.data.u64()) {
                     (flow, Source::Socket(end)) => {

@@ -446,7 +446,7 @@ impl Session<'_> {
             warnings: [
                 self.remarks(),
                 changed(run, pumped),
-                warnings(pumped, driven, around.usage),
+                warnings(run, pumped, driven, around.usage),
                 around.cards.warnings.clone(),
             ]
             .concat(),

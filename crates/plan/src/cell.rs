@@ -78,7 +78,8 @@ impl Cell {
     }
 
     fn read_by(mut reader: Reader<'_>) -> Result<Cell, Vec<Fault>> {
-        let timing: Timing = reader.section(&["run"]).unwrap_or_default();
+        let mut timing: Timing = reader.section(&["run"]).unwrap_or_default();
+        timing.host_pauses.sort_by_key(|pause| pause.at);
         let mut warmup = limits::timing(&mut reader, &timing);
         let mut groups = Vec::new();
         for name in group_names(&mut reader) {
@@ -112,6 +113,7 @@ impl Cell {
         }
         overlay.finish(&mut reader);
         network::fit_access(&mut cell.network);
+        network::pause(&mut cell.network, &cell.timing.host_pauses);
         for group in &cell.groups {
             let ends = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]);
             let mtu = ends.map(|node| cell.network.nodes[node].mtu).min().unwrap_or_default();

@@ -70,6 +70,7 @@ pub(crate) fn timing(reader: &mut Reader<'_>, timing: &Timing) -> Span {
     if let crate::timing::HostJitter::Within(jitter) = timing.host_jitter {
         delay(reader, &["run", "host_jitter"], jitter);
     }
+    outages(reader, &["run", "host_pauses"], &timing.host_pauses, "pause");
     delay(reader, &["run", "start_jitter"], start_jitter);
     warmup
 }
@@ -105,7 +106,7 @@ pub(crate) fn link(reader: &mut Reader<'_>, path: &[&str], way: &str, link: &Lin
     check("rate", &mut |reader, path| rate(reader, path, link.rate.unwrap_or_default()));
     check("delay", &mut |reader, path| delay(reader, path, link.delay));
     check("wifi", &mut |reader, path| wifi::check(reader, path, link));
-    check("outage", &mut |reader, path| outages(reader, path, &link.outages));
+    check("outage", &mut |reader, path| outages(reader, path, &link.outages, "outage"));
     check("overhead", &mut |reader, path| {
         if link.overhead > LARGEST_OVERHEAD {
             reader.wrong(
@@ -202,12 +203,13 @@ pub(crate) fn changes(
     }
 }
 
-fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
+/// Checks outages or pauses, which are in order.
+fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage], name: &str) {
     for outage in outages {
         if outage.length.is_zero() {
             reader.wrong(
                 path,
-                format!("the outage at {} has no length", outage.at),
+                format!("the {name} at {} has no length", outage.at),
                 "write for = \"2 s\", or remove it",
             );
         }
@@ -215,7 +217,7 @@ fn outages(reader: &mut Reader<'_>, path: &[&str], outages: &[Outage]) {
     }
     let overlap = |pair: &&[Outage]| pair[0].at + pair[0].length >= pair[1].at;
     if let Some([first, second]) = outages.windows(2).find(overlap) {
-        let message = format!("the outage at {} begins before the one at {} is over", second.at, first.at);
+        let message = format!("the {name} at {} begins before the one at {} is over", second.at, first.at);
         reader.wrong(path, message, "join the two into one");
     }
 }

@@ -13,8 +13,9 @@ use crate::route::{LabNode, Route, Routes, Shape};
 use crate::run::Pair;
 use crate::shape::Chain;
 use crate::timing::HostJitter;
+use std::sync::Arc;
 use weir_base::Span;
-use weir_fabric::{Link, MTU, Network, Node};
+use weir_fabric::{Link, MTU, Network, Node, Outage};
 
 /// Builds the lab's own nodes and links; [`attach`] adds the hosts of groups.
 pub(crate) fn build(reader: &mut Reader<'_>) -> Option<(Network, Routes)> {
@@ -121,6 +122,7 @@ fn assemble(
         name: place.name.clone(),
         host: false,
         jitter: Span::ZERO,
+        pauses: Arc::default(),
         mtu: largest,
         card: None,
         alike: None,
@@ -245,6 +247,12 @@ pub(crate) fn fit_access(network: &mut Network) {
             link.mtu = link.mtu.min(node.mtu);
         }
     }
+}
+
+/// All hosts have these pauses.
+pub(crate) fn pause(network: &mut Network, pauses: &[Outage]) {
+    let pauses: Arc<[Outage]> = pauses.into();
+    network.nodes.iter_mut().filter(|node| node.host).for_each(|host| host.pauses = pauses.clone());
 }
 
 /// Adds a route to the node `to`. `None` if an earlier route to it leaves one of the nodes on the way by another link.

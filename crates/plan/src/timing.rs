@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use weir_base::Span;
+use weir_fabric::Outage;
 
 /// How each run goes.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -41,6 +42,9 @@ pub(crate) struct Timing {
     /// A sending host delays each packet by a random time below this, without reordering: "auto" is the time that the group's
     /// bottleneck needs for a packet; "0 s" turns it off.
     pub(crate) host_jitter: HostJitter,
+    /// Times in which all hosts hold what they would send, as where other work has their processor: `[{ at = "10 s", for = "2 ms" }]`.
+    /// Datagrams that are sent at exact times are not held. Live hosts have pauses of their own besides.
+    pub(crate) host_pauses: Vec<Outage>,
     /// IP version of the hosts, 4 or 6, unless their group has its own.
     pub(crate) ip: Ip,
 }
@@ -58,6 +62,7 @@ impl Default for Timing {
             round_trips: weir_fabric::RoundTrips::default(),
             start_jitter: Span::from_millis(100),
             host_jitter: HostJitter::Auto,
+            host_pauses: Vec::new(),
             ip: Ip::V4,
         }
     }

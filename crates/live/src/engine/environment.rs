@@ -59,6 +59,7 @@ impl Session<'_> {
         put("clock_steps_ms", pumped.clock_steps.as_millis_f64().into());
         put("tcp_info_every_periods", driven.sampled_every.into());
         put("applications_waited_ms", driven.waited.map(Span::as_millis_f64).into());
+        put("applications_paused", driven.pauses.record());
         if driven.gap_error.count() > 0 {
             put("datagram_gap_error_us", spread(&driven.gap_error));
         }

@@ -1,12 +1,14 @@
 //! What a reader of a live run's results should know.
 
-use crate::apps::AppsReport;
+use crate::apps::{AppsReport, Pauses};
 use crate::load::Usage;
 use crate::pump::PumpReport;
 use serde_json::json;
-use weir_base::Span;
+use weir_base::{Bytes, Span};
+use weir_fabric::MTU;
 use weir_linux::clock::Scheduling;
-use weir_plan::{Change, Run};
+use weir_plan::{Change, Link, Run};
+use weir_queue::Limit;
 
 /// Foreign load, in cores, above which the outcome carries a warning.
 const NOTEWORTHY_LOAD: f64 = 0.25;
@@ -24,9 +26,36 @@ pub(super) fn changed(run: &Run, pumped: &PumpReport) -> Vec<String> {
     pumped.changes.iter().map(told).collect()
 }
 
+/// A line if other work kept the applications from their processor for longer than a queue of the lab holds: it drops more than it would
+/// otherwise.
+fn paused(run: &Run, pauses: &Pauses) -> Option<String> {
+    let (count, longest) = pauses.count_and_longest();
+    let holds = |link: &Link| {
+        let rate = link.rate?;
+        Some(match link.queue.limit()? {
+            Limit::Packets(packets) => rate.time_to_send(Bytes::new(MTU.get() * u64::from(packets))),
+            Limit::Bytes(bytes) => rate.time_to_send(bytes),
+            Limit::Time(time) => time,
+            Limit::Bdp(factor) => Span::from_secs_f64(factor * run.network.base_rtt?.as_secs_f64()),
+        })
+    };
+    let shortest = run.network.links.iter().filter_map(|link| Some((holds(link)?, &link.name))).min()?;
+    let (held, link) = (shortest.0 < longest).then_some(shortest)?;
+    Some(format!(
+        "other work kept the applications from their processor {count} times, for {longest} at most, and the queue of {link} holds {held}: \
+         it drops more than on an idle machine; `run.host_pauses` gives simulated hosts the same pauses"
+    ))
+}
+
 /// A line for whatever may have disturbed a run, or limited it.
-pub(super) fn warnings(pumped: &PumpReport, driven: &AppsReport, usage: Option<Usage>) -> Vec<String> {
+pub(super) fn warnings(
+    run: &Run,
+    pumped: &PumpReport,
+    driven: &AppsReport,
+    usage: Option<Usage>,
+) -> Vec<String> {
     let mut warnings = driven.troubles.clone();
+    warnings.extend(paused(run, &driven.pauses));
     if pumped.scheduling == Some(Scheduling::Ordinary) {
         warnings.push("no real-time scheduling (it needs root or CAP_SYS_NICE): releases are later when other programs are busy".into());
     }

@@ -104,6 +104,21 @@ workload = { kind = 'transfer', size = '14480 B' }
 }
 
 #[test]
+fn hosts_send_nothing_while_they_pause() {
+    // The handshake's first packet waits for 40 ms; the acknowledgement of the data, in the second pause, is not waited for.
+    let of = |pauses: &str| {
+        let lab = format!(
+            "[run]\nduration = '5 s'\nwarmup = '0 s'\nstart_jitter = '0 s'\nhost_jitter = '0 s'\n{pauses}\n\
+             [dumbbell]\nrate = '10 Mbit/s'\nrtt = '100 ms'\n\
+             [traffic.one]\nworkload = {{ kind = 'transfer', size = '14480 B' }}\n"
+        );
+        number(simulate(&lab)[0].flows[0].metrics.get("completion_time_s"))
+    };
+    let paused = of("host_pauses = [{ at = '190 ms', for = '20 ms' }, { at = '0 s', for = '40 ms' }]");
+    assert!((paused - of("") - 0.040).abs() < 1e-6, "{paused} s, {} s without pauses", of(""));
+}
+
+#[test]
 fn ipv6_takes_twenty_bytes_more_of_each_packet() {
     let runs = simulate(
         "[run]\nduration = '20 s'\nwarmup = '5 s'\n[dumbbell]\nrate = '10 Mbit/s'\nrtt = '20 ms'\n\

@@ -129,6 +129,10 @@ impl Writer {
         self.maybe(0.5, |w| {
             format!("host_jitter = {}", if w.chance(0.5) { "'0 s'".into() } else { w.time(duration / 100) })
         });
+        self.maybe(0.2, |w| {
+            let at = w.random.below(duration);
+            format!("host_pauses = [{{ at = '{at} us', for = {} }}]", w.some_time(duration / 10))
+        });
         self.maybe(0.2, |_| "ip = 6".into());
         self.maybe(0.2, |_| "round_trips = 'acknowledgements'".into());
         self.maybe(0.1, |_| "packets = true".into());
