@@ -35,6 +35,10 @@ class Run(LabTable):
     host_jitter: A sending host delays each packet by a random time below this, without reordering:
         "auto" is the time that the group's bottleneck needs for a packet; "0 s" turns it off. Takes a
         text. Example: "auto".
+    host_pauses: Times in which all hosts hold what they would send, as where other work has their
+        processor: `[{ at = "10 s", for = "2 ms" }]`. Datagrams that are sent at exact times are not
+        held. Live hosts have pauses of their own besides. Takes a list; each: a table. Default: [].
+        Example: [].
     ip: IP version of the hosts, 4 or 6, unless their group has its own. Takes 4, 6. Default: 4.
         Example: 4.
     """
@@ -62,6 +66,22 @@ class Run(LabTable):
             of: str | None = None,
             tolerance: float | str | None = None,
         ) -> None: ...
+    class HostPause(LabTable):
+        """Times in which all hosts hold what they would send, as where other work has their processor: `[{ at
+            = "10 s", for = "2 ms" }]`. Datagrams that are sent at exact times are not held. Live hosts have
+            pauses of their own besides. `run.host_pauses` of a lab.
+
+        at: When it begins, from the start of the run. Takes a time with its unit (ns, us, ms, s, min or h).
+            Example: "25 ms".
+        for_: How long it lasts. Takes a time with its unit (ns, us, ms, s, min or h). Example: "25 ms".
+        """
+
+        def __init__(
+            self,
+            *,
+            at: str | None = None,
+            for_: str | None = None,
+        ) -> None: ...
     def __init__(
         self,
         *,
@@ -75,6 +95,7 @@ class Run(LabTable):
         round_trips: Literal["segments", "acknowledgements"] | None = None,
         start_jitter: str | None = None,
         host_jitter: str | None = None,
+        host_pauses: Sequence[Mapping[str, Value]] | None = None,
         ip: Literal[4, 6] | None = None,
     ) -> None: ...
 
