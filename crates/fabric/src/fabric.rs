@@ -173,12 +173,8 @@ impl<P: Wire> Fabric<P> {
         }
         fabric.arm_stations();
         if fabric.changes.is_empty() && fabric.stations.len() == 0 {
-            for host in 0..fabric.edges.len() {
-                if fabric.edges[host].is_exact {
-                    continue;
-                }
-                fabric.edges[host].link =
-                    fabric.hops.only_link(host).filter(|link| fabric.links[*link as usize].deferred);
+            for (host, edge) in fabric.edges.iter_mut().enumerate().filter(|(_, edge)| !edge.is_exact) {
+                edge.link = fabric.hops.only_link(host).filter(|link| fabric.links[*link as usize].deferred);
             }
         } else {
             fabric.defer_nothing();

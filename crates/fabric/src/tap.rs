@@ -67,7 +67,7 @@ impl FlowCounters {
     }
 
     /// Widens the range of RTT samples by one outside it.
-    #[cold]
+    #[inline]
     fn widen(&mut self, rtt: Span) {
         self.rtt_min = if self.rtt_count == 0 { rtt } else { self.rtt_min.min(rtt) };
         self.rtt_max = self.rtt_max.max(rtt);

@@ -7,7 +7,7 @@ use crate::id::Id;
 use crate::kept::Kept;
 use crate::shrink::{Failing, Shrunk, shrink};
 use crate::trial::{self, LIVE, MOST_LIVE, Outcome, Trial, Way};
-use crate::verdict::Row;
+use crate::verdict::{self, Row, Verdict};
 use crate::weir::{Trouble, Weir, forget_invalid, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,7 +163,9 @@ impl Session {
         let no_live = judged.outcome == Outcome::Invalid || judged.reason.starts_with(LIVE);
         let again = asked.resimulate || (asked.retry_invalid && no_live);
         // A cell that was judged by the live runs at hand may need more of them.
-        let undecided = judged.outcome == Outcome::CannotTell && judged.live < MOST_LIVE;
+        let is_open = |rows: &[Row]| !rows.is_empty() && verdict::of_cell(rows) == Verdict::CannotTell;
+        let undecided =
+            (judged.outcome == Outcome::CannotTell || is_open(&judged.paused)) && judged.live < MOST_LIVE;
         same_cell && (same_build || asked.keep) && !again && !undecided
     }
 
@@ -261,7 +263,7 @@ pub fn all(results: &Path) -> Result<Vec<State>, Trouble> {
 
 /// Why a cell differs, is invalid or failed, in a few words.
 fn reasons(judged: &Judged) -> String {
-    let differ = judged.rows.iter().filter(|row| row.verdict == crate::verdict::Verdict::Differs);
+    let differ = judged.rows.iter().filter(|row| row.verdict == Verdict::Differs);
     let mut words: Vec<String> = differ
         .map(|row| {
             let number = |value: Option<f64>| value.map_or("none".into(), |value| format!("{value:.4}"));

@@ -92,75 +92,111 @@ pub fn attempt(
     way: Way<'_>,
 ) -> Result<Trial, Trouble> {
     place(cell, folder)?;
-    let (mut live, mut rows, mut paused) = (known, vec![], vec![]);
-    let mut tried = || {
-        decide(weir, cell, folder, way, &mut live, &mut rows)?;
-        let outcome = Outcome::from(verdict::of_cell(&rows));
-        if outcome != Outcome::Agree && live.iter().any(|run| !run.host.pauses.is_empty()) {
-            let hosts: Vec<&Host> = live.iter().map(|run| &run.host).collect();
-            for seeds in [SEEDS, MANY_SEEDS] {
-                let sim = weir.simulate(folder, seeds, &hosts).map_err(failed_on("sim: "))?;
-                paused = judged(cell, &live, &sim, way);
-                if verdict::of_cell(&paused) != Verdict::CannotTell {
-                    break;
-                }
-            }
-        }
-        Ok(if verdict::of_cell(&paused) == Verdict::Agree { Outcome::AgreePaused } else { outcome })
-    };
-    let (outcome, reason) = match tried() {
+    let mut attempt = Attempt { weir, cell, folder, way, live: known, rows: vec![], paused: vec![] };
+    let (outcome, reason) = match attempt.outcome() {
         Ok(outcome) => (outcome, String::new()),
         Err(Trouble::Invalid(reason)) => (Outcome::Invalid, reason),
         Err(Trouble::Failed(reason)) => (Outcome::Failed, reason),
         Err(trouble) => return Err(trouble),
     };
+    let Attempt { live, rows, paused, .. } = attempt;
     Ok(Trial { outcome, reason, live, rows, paused })
 }
 
-/// Runs both engines until the measures are decided, or there are no more live runs. `live` and `rows` hold what is there at an error, too.
-fn decide(
-    weir: &Weir,
-    cell: &Cell,
-    folder: &Path,
-    way: Way<'_>,
-    live: &mut Vec<Measured>,
-    rows: &mut Vec<Row>,
-) -> Result<(), Trouble> {
-    let simulate = |seeds| weir.simulate(folder, seeds, &[]).map_err(failed_on("sim: "));
-    let run = |live: &mut Vec<Measured>, only_kept: bool| {
-        let length = Duration::from_secs(cell.duration.into());
-        let found = weir.live(folder, live.len() + 1, length, only_kept).map_err(failed_on(LIVE))?;
-        let is_there = found.is_some();
-        live.extend(found);
-        Ok(is_there)
-    };
-    let judged = |live: &[Measured], sim: &[Measured]| judged(cell, live, sim, way);
-    let sim = simulate(SEEDS)?;
-    // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
-    let mut kept = Ok(true);
-    while live.len() < way.most && matches!(kept, Ok(true)) {
-        kept = run(live, true);
-    }
-    *rows = judged(live, &sim);
-    kept?;
-    let is_open = |rows: &[Row]| verdict::of_cell(rows) == Verdict::CannotTell;
-    while !way.only_kept && live.len() < way.most && (live.len() < FEWEST || is_open(rows)) {
-        run(live, false)?;
-        *rows = judged(live, &sim);
-    }
-    if live.len() >= FEWEST && is_open(rows) {
-        *rows = judged(live, &simulate(MANY_SEEDS)?);
-    }
-    Ok(())
+/// A trial under way. It holds what is there at an error, too.
+struct Attempt<'a> {
+    weir: &'a Weir,
+    cell: &'a Cell,
+    folder: &'a Path,
+    way: Way<'a>,
+    live: Vec<Measured>,
+    rows: Vec<Row>,
+    paused: Vec<Row>,
 }
 
-/// The measures of these runs, judged.
-fn judged(cell: &Cell, live: &[Measured], sim: &[Measured], way: Way<'_>) -> Vec<Row> {
-    let late_ms = live.iter().map(|run| run.host.late_ms).sum::<f64>() / live.len().max(1) as f64;
-    let scale = Scale { packet_ms: cell.packet_ms(), late: 2.0 * late_ms / cell.rtt };
-    let mut rows = verdict::rows(live, sim, scale, cell.draws_traffic());
-    rows.retain(|row| way.focus.is_none_or(|focus| row.measure == focus));
-    rows
+impl Attempt<'_> {
+    fn outcome(&mut self) -> Result<Outcome, Trouble> {
+        self.decide()?;
+        let has_pauses = self.live.iter().any(|run| !run.host.pauses.is_empty());
+        if verdict::of_cell(&self.rows) != Verdict::Agree && has_pauses {
+            self.pause()?;
+            if verdict::of_cell(&self.paused) == Verdict::CannotTell && self.may_run() {
+                // The engines differ without pauses by fewer live runs than it takes to tell whether they agree with them.
+                while self.may_run() {
+                    self.run(false)?;
+                }
+                self.rows = self.judged(&self.simulate(MANY_SEEDS, &[])?);
+                self.pause()?;
+            }
+        }
+        Ok(match (verdict::of_cell(&self.rows), verdict::of_cell(&self.paused)) {
+            (Verdict::Differs | Verdict::CannotTell, Verdict::Agree) => Outcome::AgreePaused,
+            (plain, _) => plain.into(),
+        })
+    }
+
+    /// Runs both engines until the measures are decided, or there are no more live runs.
+    fn decide(&mut self) -> Result<(), Trouble> {
+        let sim = self.simulate(SEEDS, &[])?;
+        // Runs that are there already are all used: after a resimulation there may be more than the verdict needs.
+        let mut kept = Ok(true);
+        while self.live.len() < self.way.most && matches!(kept, Ok(true)) {
+            kept = self.run(true);
+        }
+        self.rows = self.judged(&sim);
+        kept?;
+        while self.may_run() && (self.live.len() < FEWEST || self.is_open()) {
+            self.run(false)?;
+            self.rows = self.judged(&sim);
+        }
+        if self.live.len() >= FEWEST && self.is_open() {
+            self.rows = self.judged(&self.simulate(MANY_SEEDS, &[])?);
+        }
+        Ok(())
+    }
+
+    /// Simulates the cell with the pauses of its live runs.
+    fn pause(&mut self) -> Result<(), Trouble> {
+        let hosts: Vec<&Host> = self.live.iter().map(|run| &run.host).collect();
+        let mut judged = self.judged(&self.simulate(SEEDS, &hosts)?);
+        if verdict::of_cell(&judged) == Verdict::CannotTell {
+            judged = self.judged(&self.simulate(MANY_SEEDS, &hosts)?);
+        }
+        self.paused = judged;
+        Ok(())
+    }
+
+    fn may_run(&self) -> bool {
+        !self.way.only_kept && self.live.len() < self.way.most
+    }
+
+    fn is_open(&self) -> bool {
+        verdict::of_cell(&self.rows) == Verdict::CannotTell
+    }
+
+    fn simulate(&self, seeds: usize, hosts: &[&Host]) -> Result<Vec<Measured>, Trouble> {
+        self.weir.simulate(self.folder, seeds, hosts).map_err(failed_on("sim: "))
+    }
+
+    /// The next live run. Returns whether it is there.
+    fn run(&mut self, only_kept: bool) -> Result<bool, Trouble> {
+        let length = Duration::from_secs(self.cell.duration.into());
+        let found = self.weir.live(self.folder, self.live.len() + 1, length, only_kept);
+        let found = found.map_err(failed_on(LIVE))?;
+        let is_there = found.is_some();
+        self.live.extend(found);
+        Ok(is_there)
+    }
+
+    /// The measures of the live runs and of these, judged.
+    fn judged(&self, sim: &[Measured]) -> Vec<Row> {
+        let live = &self.live;
+        let late_ms = live.iter().map(|run| run.host.late_ms).sum::<f64>() / live.len().max(1) as f64;
+        let scale = Scale { packet_ms: self.cell.packet_ms(), late: 2.0 * late_ms / self.cell.rtt };
+        let mut rows = verdict::rows(live, sim, scale, self.cell.draws_traffic());
+        rows.retain(|row| self.way.focus.is_none_or(|focus| row.measure == focus));
+        rows
+    }
 }
 
 /// Names the engine in a failure.

@@ -114,7 +114,7 @@ fn a_simulator_that_comes_out_where_the_kernel_does_agrees_after_two_live_runs()
 fn a_cell_that_differs_is_simulated_again_with_the_pauses_of_its_live_runs() {
     let bench = Bench::new();
     bench.set("bias", "-50");
-    bench.set("pauses", "");
+    bench.set("pauses", "0");
     assert_eq!(bench.judge(&[]).status.code(), Some(0));
     let paused = bench.outcomes().into_iter().filter(|outcome| *outcome == Outcome::AgreePaused).count();
     assert_eq!(paused, with_bbr());
@@ -126,6 +126,23 @@ fn a_cell_that_differs_is_simulated_again_with_the_pauses_of_its_live_runs() {
     bench.judge(&["--resimulate"]);
     let again = bench.outcomes().into_iter().filter(|outcome| *outcome == Outcome::AgreePaused).count();
     assert_eq!((again, bench.calls("live")), (paused, live));
+}
+
+#[test]
+fn a_cell_that_differs_without_pauses_gets_all_live_runs_if_they_cannot_tell_with_them() {
+    let bench = Bench::new();
+    bench.set("bias", "-50");
+    // At the bound, 3 points.
+    bench.set("pauses", "-3");
+    bench.judge(&["--no-shrink"]);
+    let differ: Vec<usize> = bench
+        .state()
+        .cells
+        .values()
+        .filter(|judged| judged.outcome == Outcome::Differs)
+        .map(|judged| judged.live)
+        .collect();
+    assert_eq!(differ, vec![10; with_bbr()]);
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl Reassembly {
     }
 
     /// End of the last range; 0 if there is none.
+    #[inline]
     pub(crate) fn reaches(&self) -> u64 {
         self.ranges.last().map_or(0, |range| range.1)
     }

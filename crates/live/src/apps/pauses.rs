@@ -15,10 +15,10 @@ const MOST: usize = 10_000;
 /// The pauses so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
-    /// The thread's time without a processor, when it was last read.
-    waited: Span,
-    /// The beginning and length of each, in order.
-    all: Vec<(Time, Span)>,
+    /// The thread's time without a processor, when it was last read; `None` before that.
+    waited: Option<Span>,
+    /// The beginning and end of each in microseconds, in order; none touches the next.
+    all: Vec<(u64, u64)>,
 }
 
 impl Pauses {
@@ -31,22 +31,30 @@ impl Pauses {
 
     /// The thread was away for some time; in all, it has `waited` for a processor so long.
     fn note(&mut self, since: Time, now: Time, waited: Span) {
+        let before = self.waited.replace(waited).unwrap_or(waited);
         // It may have waited a little each time before.
-        let length = waited.saturating_sub(std::mem::replace(&mut self.waited, waited)).min(now.since(since));
-        if length >= SHORTEST && self.all.len() < MOST {
-            self.all.push((Time::ZERO + now.since(Time::ZERO + length), length));
+        let length = waited.saturating_sub(before).min(now.since(since));
+        if length < SHORTEST || self.all.len() >= MOST {
+            return;
+        }
+        let end = now.as_nanos() / 1_000;
+        let begin = now.as_nanos().saturating_sub(length.as_nanos()).div_ceil(1_000);
+        match self.all.last_mut() {
+            Some((_, last)) if begin <= *last => *last = end,
+            _ => self.all.push((begin, end)),
         }
     }
 
     /// How many there were, and the longest.
     pub(crate) fn count_and_longest(&self) -> (usize, Span) {
-        (self.all.len(), self.all.iter().map(|(_, length)| *length).max().unwrap_or_default())
+        let longest = self.all.iter().map(|(begin, end)| end - begin).max().unwrap_or_default();
+        (self.all.len(), Span::from_micros(longest))
     }
 
     /// For the run's records: the beginning and the length of each pause, in ms.
     pub(crate) fn record(&self) -> Value {
-        let ms = |span: Span| (span.as_millis_f64() * 1e3).round() / 1e3;
-        self.all.iter().map(|(at, length)| json!([ms(at.since(Time::ZERO)), ms(*length)])).collect()
+        let ms = |micros: u64| micros as f64 / 1e3;
+        self.all.iter().map(|(begin, end)| json!([ms(*begin), ms(end - begin)])).collect()
     }
 }
 
@@ -59,13 +67,17 @@ mod tests {
         let us = Span::from_micros;
         let at = |micros| Time::ZERO + us(micros);
         let mut pauses = Pauses::default();
+        // What it has waited for before the first look is not known.
+        pauses.note(at(0), at(1_000), us(700));
         // It was ready to run for the last 2.5 of 3 ms.
-        pauses.note(at(10_000), at(13_000), us(2_500));
+        pauses.note(at(10_000), at(13_000), us(3_200));
         // It slept for a millisecond, and then had a processor at once.
-        pauses.note(at(13_000), at(14_050), us(2_510));
+        pauses.note(at(13_000), at(14_050), us(3_210));
         // Most of what it has waited for since then was before this pause.
         pauses.note(at(20_000), at(21_500), us(9_000));
-        assert_eq!(pauses.record(), json!([[10.5, 2.5], [20.0, 1.5]]));
+        // The next one follows at once.
+        pauses.note(at(21_500), at(22_500), us(10_000));
+        assert_eq!(pauses.record(), json!([[10.5, 2.5], [20.0, 2.5]]));
         assert_eq!(pauses.count_and_longest(), (2, us(2_500)));
     }
 }
