@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Daemon(weir_daemon::Command),
     /// Send files and streams over paths that lose packets (SLIQ), measure them, and plan how a deadline is kept
     Sliq(Box<crate::sliq::SliqArgs>),
-    /// Show what of weir runs for long here (aggregation points, transfers), and what it has counted
+    /// Show what of weir runs for long here (aggregation points, transfers, nodes of an overlay), and what it has counted
     #[command(after_help = "Example:\n  weir status --json")]
     Status {
         /// Print one JSON document
