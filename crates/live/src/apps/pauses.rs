@@ -30,7 +30,7 @@ impl Pauses {
     }
 
     /// The thread was away for some time; in all, it has `waited` for a processor so long.
-    fn note(&mut self, since: Time, now: Time, waited: Span) {
+    pub(crate) fn note(&mut self, since: Time, now: Time, waited: Span) {
         let before = self.waited.replace(waited).unwrap_or(waited);
         // It may have waited a little each time before.
         let length = waited.saturating_sub(before).min(now.since(since));

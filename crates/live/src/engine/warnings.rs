@@ -42,7 +42,7 @@ fn paused(run: &Run, pauses: &Pauses) -> Option<String> {
     let shortest = run.network.links.iter().filter_map(|link| Some((holds(link)?, &link.name))).min()?;
     let (held, link) = (shortest.0 < longest).then_some(shortest)?;
     Some(format!(
-        "other work kept the applications from their processor {count} times, for {longest} at most, and the queue of {link} holds {held}: \
+        "other work kept the applications from their processor for up to {longest} (pauses: {count}), and the queue of {link} holds {held}: \
          it drops more than on an idle machine; `run.host_pauses` gives simulated hosts the same pauses"
     ))
 }
@@ -87,4 +87,34 @@ pub(super) fn warnings(
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_base::Time;
+    use weir_plan::Lab;
+
+    #[test]
+    fn a_pause_that_is_longer_than_a_queue_holds_is_a_warning() {
+        let run = |packets: u32| {
+            let lab = format!(
+                "format = 1\n[dumbbell]\nrate = \"12 Mbit/s\"\nrtt = \"20 ms\"\n\
+                 queue = {{ kind = \"tail-drop\", limit = \"{packets} packets\" }}\n[traffic.a]\n"
+            );
+            Lab::from_str(&lab, "test.toml", ".".as_ref(), &[]).unwrap().runs().remove(0)
+        };
+        let mut pauses = Pauses::default();
+        let at = |micros| Time::ZERO + Span::from_micros(micros);
+        assert_eq!(paused(&run(2), &pauses), None);
+        pauses.note(at(0), at(1_000), Span::ZERO);
+        pauses.note(at(1_000), at(4_000), Span::from_micros(2_500));
+        // A packet of 1500 bytes takes 1 ms.
+        assert_eq!(paused(&run(3), &pauses), None);
+        let warning = paused(&run(2), &pauses).unwrap();
+        assert!(
+            warning.contains("for up to 2.5 ms (pauses: 1), and the queue of down holds 2 ms"),
+            "{warning}"
+        );
+    }
 }
